@@ -1,0 +1,1 @@
+"""kube-proxy: the per-node service proxy of Kubernetes."""
