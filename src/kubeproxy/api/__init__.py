@@ -1,0 +1,1 @@
+"""Kubernetes objects, spelled as the API spells them."""
