@@ -19,6 +19,7 @@ setup:
 	@tools/setup
 
 check: setup
+	@.venv/bin/uv lock --quiet --check --offline || { echo "pyproject.toml and uv.lock disagree; run: .venv/bin/uv lock"; exit 1; }
 	@.venv/bin/ruff format --check --quiet . || { echo "run: .venv/bin/ruff format ."; exit 1; }
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/mypy --no-error-summary
