@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubeproxy.wire.iptables import Match, Rule, Target, parse_rule, split_words
+from kubeproxy.wire.iptables import Match, Rule, Target, parse_rule
 from kubeproxy.wire.iptdump import Chain, parse_tables, restore_text
 from kubeproxy.wire.netlink import WireError
 
@@ -193,8 +193,42 @@ def test_any_text_is_read_or_refused(text):
     read_or_refused(text)
 
 
-WORDS = """-s -d 10.0.0.1 10.0.0.0/8 ! -m tcp recent --name --set --dport 80 -p -j -g "a b" --comment comment set
---match-set mark --mark 0x1/0x2 MARK --or-mark statistic --probability 0.5 "" \\ "\\"" conntrack --ctstate""".split()
+WORDS = [
+    "-s",
+    "-d",
+    "10.0.0.1",
+    "10.0.0.0/8",
+    "!",
+    "-m",
+    "tcp",
+    "recent",
+    "--name",
+    "--set",
+    "--dport",
+    "80",
+    "-p",
+    "-j",
+    "-g",
+    '"a',
+    'b"',
+    "--comment",
+    "comment",
+    "set",
+    "--match-set",
+    "mark",
+    "--mark",
+    "0x1/0x2",
+    "MARK",
+    "--or-mark",
+    "statistic",
+    "--probability",
+    "0.5",
+    '""',
+    "\\",
+    '"\\""',
+    "conntrack",
+    "--ctstate",
+]
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=14))

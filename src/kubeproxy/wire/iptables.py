@@ -50,7 +50,7 @@ class Target(Struct, frozen=True, gc=False):
     goto: bool = False
 
     def __str__(self) -> str:
-        return " ".join(("-g" if self.goto else "-j", self.name, *map(_quoted, self.options)))
+        return " ".join(("-g" if self.goto else "-j", *map(_quoted, (self.name, *self.options))))
 
 
 class Rule(Struct, frozen=True, gc=False):
@@ -65,7 +65,7 @@ class Rule(Struct, frozen=True, gc=False):
         return next((match.value for match in self.matches if match.module == "comment"), "")
 
     def __str__(self) -> str:
-        parts = [f"-A {self.chain}", *_match_words(self.matches)]
+        parts = ["-A", _quoted(self.chain), *_match_words(self.matches)]
         return " ".join([*parts, str(self.target)] if self.target else parts)
 
 
@@ -182,7 +182,7 @@ def _match_words(matches: Iterable[Match]) -> Iterator[str]:
     for match in matches:
         if match.module != module or match.foreign or match.option in said:
             module, said = match.module, set()
-            yield from ("-m", module) if module else ()
+            yield from ("-m", _quoted(module)) if module else ()
         said.add(match.option)
         yield from (str(match),) if match.value or match.option else ()
 
