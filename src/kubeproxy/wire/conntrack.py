@@ -76,15 +76,8 @@ class _Verb(IntEnum):
     DELETE = Subsystem.CONNTRACK << 8 | 2
 
 
-class _Entry(IntEnum):
-    ORIGINAL = 1
-    REPLY = 2
-    MARK = 8
-    ID = 12
-    ZONE = 18
-    FILTER = 25
-
-
+# Plain numbers: an enumeration's members cost too much where every entry is compared with them.
+_ORIGINAL, _REPLY, _MARK, _ID, _ZONE, _FILTER = 1, 2, 8, 12, 18, 25
 _THING: Final = "tracked connection"
 _HEADER: Final = struct.Struct("=HH")
 _TUPLE_IP, _TUPLE_PROTO, _TUPLE_ZONE = 1, 2, 3
@@ -111,8 +104,8 @@ def unfiltered_dump_request(family: int) -> Request:
 
 def _wish(protocol: int) -> bytes:
     number = attribute(_PROTO_NUMBER, bytes([protocol]))
-    return nested(_Entry.ORIGINAL, nested(_TUPLE_PROTO, number)) + nested(
-        _Entry.FILTER, attribute_native32(_FILTER_ORIGINAL, _FILTER_BY_PROTOCOL)
+    return nested(_ORIGINAL, nested(_TUPLE_PROTO, number)) + nested(
+        _FILTER, attribute_native32(_FILTER_ORIGINAL, _FILTER_BY_PROTOCOL)
     )
 
 
@@ -125,9 +118,9 @@ def delete_request(flow: Flow) -> Request:
     # A delete without a tuple would empty the whole table: both are always written here.
     parts = [nfgenmsg(flow.family), _original_tuple(flow), _reply_tuple(flow)]
     if flow.zone:
-        parts.append(attribute_be16(_Entry.ZONE, flow.zone))
+        parts.append(attribute_be16(_ZONE, flow.zone))
     if flow.id:
-        parts.append(attribute_be32(_Entry.ID, flow.id))
+        parts.append(attribute_be32(_ID, flow.id))
     thing = f"tracked connection {flow.source} to {flow.destination}:{flow.destination_port}"
     return Request(thing, _Verb.DELETE, b"".join(parts), Flag.REQUEST | Flag.ACK)
 
@@ -135,13 +128,13 @@ def delete_request(flow: Flow) -> Request:
 def _original_tuple(flow: Flow) -> bytes:
     addresses = _addresses(flow.family, flow.source, flow.destination)
     ports = _ports(flow.protocol, flow.source_port, flow.destination_port)
-    return nested(_Entry.ORIGINAL, addresses, ports, _tuple_zone(flow.original_zone))
+    return nested(_ORIGINAL, addresses, ports, _tuple_zone(flow.original_zone))
 
 
 def _reply_tuple(flow: Flow) -> bytes:
     addresses = _addresses(flow.family, flow.reply_source, flow.reply_destination)
     ports = _ports(flow.protocol, flow.reply_source_port, flow.reply_destination_port)
-    return nested(_Entry.REPLY, addresses, ports, _tuple_zone(flow.reply_zone))
+    return nested(_REPLY, addresses, ports, _tuple_zone(flow.reply_zone))
 
 
 def _addresses(family: int, source: str, destination: str) -> bytes:
@@ -232,10 +225,10 @@ class FlowReader:
 
     def _read_slowly(self, data: Data, start: int, end: int, family: int) -> Flow | None:
         spans = attribute_spans(data, start, end, _THING)
-        if _Entry.ORIGINAL not in spans or _Entry.REPLY not in spans:
+        if _ORIGINAL not in spans or _REPLY not in spans:
             raise WireError(_THING, "one of its two tuples is missing")
-        original = self._tuple(data, spans[_Entry.ORIGINAL], family)
-        reply = self._tuple(data, spans[_Entry.REPLY], family)
+        original = self._tuple(data, spans[_ORIGINAL], family)
+        reply = self._tuple(data, spans[_REPLY], family)
         if original is None or reply is None:
             return None
         zone, mark, entry_id = _rest(data, start, end)
@@ -273,11 +266,11 @@ def _rest(data: Data, start: int, end: int) -> tuple[int, int, int]:
         length, kind = _HEADER.unpack_from(data, start)
         if length < 4 or start + length > end:
             raise WireError(_THING, f"an attribute has {length} bytes, {end - start} are left")
-        if kind == _Entry.ID:
+        if kind == _ID:
             entry_id = be32(data, (start + 4, start + length), _THING)
-        elif kind == _Entry.MARK:
+        elif kind == _MARK:
             mark = be32(data, (start + 4, start + length), _THING)
-        elif kind == _Entry.ZONE:
+        elif kind == _ZONE:
             zone = be16(data, (start + 4, start + length), _THING)
         start += (length + 3) & ~3
     return zone, mark, entry_id

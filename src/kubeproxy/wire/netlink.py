@@ -161,7 +161,10 @@ def read_ack(data: Data, frame: Frame) -> Ack:
     (negative,) = _ERRNO.unpack_from(data, frame.start)
     if not frame.flags & Flag.ACK_TLVS:
         return Ack(-negative)
-    details = attribute_spans(data, _details_start(data, frame), frame.end, "netlink answer")
+    start = _details_start(data, frame)
+    if start > frame.end:
+        raise WireError("netlink answer", "the refused request it repeats is cut off")
+    details = attribute_spans(data, start, frame.end, "netlink answer")
     words, offset = details.get(_ErrorDetail.MSG), details.get(_ErrorDetail.OFFS)
     return Ack(
         -negative,

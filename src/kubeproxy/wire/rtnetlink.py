@@ -11,6 +11,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from kubeproxy.wire.netlink import (
+    AF_INET,
+    AF_INET6,
     AF_UNSPEC,
     Data,
     Doubt,
@@ -125,14 +127,16 @@ def read_address(data: Data, frame: Frame, names: Mapping[int, str]) -> LocalAdd
     """An address on this node.
 
     On a point-to-point link the plain address attribute is the peer's, so the local one goes first.
-    None for other families than IP (they share the message), which have neither.
+    None for families other than IP, which share the message and have addresses of their own kind.
     """
     start = _after(_IFADDR, frame, "address")
     family, prefixlen, _, scope, ifindex = _IFADDR.unpack_from(data, frame.start)
+    if family not in (AF_INET, AF_INET6):
+        return None
     spans = attribute_spans(data, start, frame.end, "address")
     span = spans.get(_IFA_LOCAL) or spans.get(_IFA_ADDRESS)
     if span is None:
-        return None
+        raise WireError(f"address on link {ifindex}", "is missing")
     address = address_text(bytes(data[span[0] : span[1]]))
     return LocalAddress(family, address, prefixlen, ifindex, names.get(ifindex, ""), scope)
 
