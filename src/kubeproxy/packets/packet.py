@@ -65,12 +65,16 @@ class Story(Struct, frozen=True):
     @property
     def gist(self) -> tuple[Outcome, tuple[Choice, ...]]:
         """What two tellers of the same packet must agree on: the end, not the way."""
-        return self.outcome, tuple(sorted(Choice(c.endpoint, round(c.share, 6), c.masqueraded) for c in self.choices))
+        return self.outcome, tuple(
+            sorted(Choice(c.endpoint, round(c.share, 6), c.masqueraded) for c in self.choices)
+        )
 
     def __str__(self) -> str:
         packet = self.packet
         origin = packet.interface or "this node"
-        lines = [f"{packet.source} (from {origin}) dials {packet.destination} port {packet.port}/{packet.protocol}"]
+        lines = [
+            f"{packet.source} (from {origin}) dials {packet.destination} port {packet.port}/{packet.protocol}"
+        ]
         for step in self.steps:
             because = f", because {step.because}" if step.because else ""
             detail = f"  [{step.detail}]" if step.detail else ""

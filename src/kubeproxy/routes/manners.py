@@ -12,7 +12,7 @@ class Manners(Struct, frozen=True):
     loopback_node_ports: bool
     #: new flows from elsewhere to 127.0.0.0/8 are dropped while loopback node ports are on
     guards_loopback: bool
-    #: this node's own flows to an external address without endpoints are refused even if the address is not here
+    #: this node's own flows to an external address without endpoints are refused even if it is not here
     refuses_own_flows_to_foreign_addresses: bool
     #: a node port without endpoints is refused on every local address, selected for node ports or not
     refuses_node_port_everywhere: bool
@@ -23,6 +23,8 @@ class Manners(Struct, frozen=True):
     #: what meets a new flow to an unknown port of a known cluster IP, and to an unallocated cluster IP
     unknown_port: Verdict | None
     unallocated: Verdict | None
+    #: a cluster IP without endpoints is refused to others even where this node itself has the address
+    refuses_cluster_ip_delivered_here: bool = False
     #: clients inside may use every endpoint although externalTrafficPolicy is Local
     shortcut: bool = True
     #: Local policy without a local endpoint balances over the cluster instead of dropping

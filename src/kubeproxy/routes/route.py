@@ -34,8 +34,13 @@ class Because(StrEnum):
     TOPOLOGY_NODE = "every ready endpoint has node hints, and some name this node"
     TOPOLOGY_ZONE = "every ready endpoint has zone hints, and some name this node's zone"
     DRAINING_FALLBACK = "no ready endpoint is left, so those still draining are used"
+    SHORTCUT = "a client inside the cluster need not go out and come back in"
+    AFFINITY = "the Service keeps a client with its endpoint"
     # why nothing is touched
     NO_FRONTEND = "no Service has this address and port"
+    NOT_A_NODE_PORT_ADDRESS = "node ports answer on the node's selected addresses only"
+    NOT_REFUSED_HERE = "this way past the node is not watched for refusals in this mode"
+    LOOPBACK_GUARD = "only this node itself may use its loopback addresses"
 
 
 class FrontendKind(StrEnum):
