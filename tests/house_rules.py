@@ -6,6 +6,7 @@ a rule that nothing can break protects nothing.
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -24,6 +25,15 @@ ORDER = (
 )
 # Narrower than the order allows: the hands must not know Kubernetes, nor the sources a dialect.
 NARROWER = {"kernel": {"wire"}, "sources": {"api", "config"}}
+# Where a library of others may be imported. What is not in this table, nobody may import.
+LIBRARIES = {
+    "msgspec": {name for row in ORDER for name in row},
+    "yaml": {"api", "config", "sources", "cli"},
+    "watchfiles": {"sources", "runtime"},
+    "aiohttp": {"sources", "runtime", "cli"},
+    "prometheus_client": {"runtime"},
+    "rich": {"cli"},  # only for people; the daemon must not pay for it
+}
 PURE = ("backends", "packets", "routes", "model", "config", "api", "wire")
 
 # Modules of the standard library and of others that touch no socket, file, process, clock, thread,
@@ -127,6 +137,16 @@ def wrong_direction(source: Source, dialects: Iterable[str] = ()) -> Iterator[st
             yield f"{source.path}:{line}: {source.folder} may not import {target}"
         elif source.folder == "backends" and len(parts) > 2 and parts[2] in dialects - {own}:
             yield f"{source.path}:{line}: {'/'.join(source.parts)} may not know the dialect {parts[2]}"
+
+
+def misplaced_library(source: Source) -> Iterator[str]:
+    """Libraries of others outside the folders that were weighed for them."""
+    for line, target in imports(source):
+        root = target.partition(".")[0]
+        if root == "kubeproxy" or root in sys.stdlib_module_names:
+            continue
+        if source.folder not in LIBRARIES.get(root, set()):
+            yield f"{source.path}:{line}: {source.folder} may not import the library {root}"
 
 
 def impure_imports(source: Source) -> Iterator[str]:
