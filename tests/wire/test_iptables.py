@@ -153,6 +153,14 @@ def test_a_chain_of_the_kernel_keeps_its_policy():
     assert tables["filter"].chains == {"INPUT": Chain("INPUT", "DROP"), "MINE": Chain("MINE")}
 
 
+def test_the_chains_of_the_kernel_need_no_declaration():
+    """A payload that hangs a chain of its own into the kernel's does not declare those."""
+    tables = parse_tables("*filter\n:X - [0:0]\n-I INPUT -j X\nCOMMIT\n".splitlines())
+    assert tables == parse_tables(
+        "*filter\n:INPUT ACCEPT [0:0]\n:X - [0:0]\n-A INPUT -j X\nCOMMIT\n".splitlines()
+    )
+
+
 def test_tables_print_to_text_that_reads_back():
     text = "*nat\n:PREROUTING ACCEPT [0:0]\n:X - [0:0]\n-A PREROUTING -p tcp -j X\n-A X -m tcp -p tcp -j RETURN\nCOMMIT\n"
     tables = parse_tables(text.splitlines())

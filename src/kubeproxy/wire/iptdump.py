@@ -10,6 +10,13 @@ from kubeproxy.wire.iptables import Rule, bad, rule_from, split_words
 from kubeproxy.wire.netlink import WireError
 
 _COUNTERS: Final = re.compile(r"\[\d+:\d+\] +")
+_HOOKS: Final = {
+    "filter": ("INPUT", "FORWARD", "OUTPUT"),
+    "nat": ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"),
+    "mangle": ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
+    "raw": ("PREROUTING", "OUTPUT"),
+    "security": ("INPUT", "FORWARD", "OUTPUT"),
+}
 _COMMANDS: Final = ("-A", "-I", "-N", "-X", "-F")
 
 
@@ -95,7 +102,7 @@ class _Reader:
         if command == "-N":
             chains[chain] = []
             self.policies[self.table, chain] = ""
-        elif chain not in chains:
+        elif chain not in chains and not self._builtin(chain):
             raise bad(line, f"table {self.table} has no chain {chain}")
         elif command == "-X":
             del chains[chain]
@@ -105,6 +112,14 @@ class _Reader:
             numbered = command == "-I" and len(words) > 2 and words[2].isdigit()
             at = int(words[2]) - 1 if numbered else 0 if command == "-I" else len(chains[chain])
             chains[chain].insert(at, rule_from(chain, words[2 + numbered :], line))
+
+    def _builtin(self, chain: str) -> bool:
+        """The kernel's own chains need no declaration."""
+        if chain not in _HOOKS.get(self.table, ()):
+            return False
+        self.tables[self.table][chain] = []
+        self.policies[self.table, chain] = "ACCEPT"
+        return True
 
     def finished(self, table: str, chain: str) -> Chain:
         return Chain(chain, self.policies[table, chain], tuple(self.tables[table][chain]))
