@@ -1,0 +1,199 @@
+"""The plan of the little cluster: which namespaces there are, how they are wired, who lives where.
+
+    client ── lan ──┬── node-a ── its pods      (the proxy runs on node-a)
+                    └── node-b ── its pods      (a plain router)
+
+The LAN is a router with a cable to each node, as in most clouds: no bridge, whose ports take seconds
+to wake up. All addresses exist inside the namespaces only, so they collide with nothing on the machine.
+"""
+
+from collections.abc import Iterator, Sequence
+from ipaddress import ip_interface
+
+from msgspec import Struct
+
+
+class Nic(Struct, frozen=True):
+    """One interface of a room."""
+
+    name: str
+    addresses: tuple[str, ...] = ()
+
+
+class Room(Struct, frozen=True):
+    """One network namespace. Routes and rules are in the words of ip(8)."""
+
+    name: str
+    nics: tuple[Nic, ...] = ()
+    routes: tuple[str, ...] = ()
+    #: for each family
+    rules: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
+    forwards: bool = False
+
+
+class Link(Struct, frozen=True):
+    """A cable: a room and an interface at each end."""
+
+    room: str
+    nic: str
+    peer: str
+    peer_nic: str
+
+
+class Layout(Struct, frozen=True):
+    """All rooms and cables."""
+
+    rooms: tuple[Room, ...]
+    links: tuple[Link, ...]
+
+
+class Pod(Struct, frozen=True):
+    """A namespace with pod addresses on one of the nodes, and what it listens on ("8080/TCP")."""
+
+    name: str
+    node: str
+    addresses: tuple[str, ...]
+    serves: tuple[str, ...] = ("8080/TCP", "8080/UDP")
+
+
+class Node(Struct, frozen=True):
+    """A node: where it is on the LAN, which pods' addresses are its own, and their gateway."""
+
+    name: str
+    addresses: tuple[str, ...]
+    pod_networks: tuple[str, ...]
+    gateways: tuple[str, ...]
+    #: further interfaces, each cabled to the LAN room
+    further: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
+
+
+NODE_A = Node(
+    name="node-a",
+    addresses=("192.168.50.11", "fd00:50::11"),
+    pod_networks=("10.244.1.0/24", "fd00:10:244:1::/64"),
+    gateways=("10.244.1.1", "fd00:10:244:1::1"),
+    further=("192.168.61.11", "fd00:61::11"),
+    serves=("10250/TCP",),
+)
+NODE_B = Node(
+    name="node-b",
+    addresses=("192.168.50.12", "fd00:50::12"),
+    pod_networks=("10.244.2.0/24", "fd00:10:244:2::/64"),
+    gateways=("10.244.2.1", "fd00:10:244:2::1"),
+    serves=("6443/TCP",),
+)
+NODES = (NODE_A, NODE_B)
+
+LAN_GATEWAYS = ("192.168.50.1", "fd00:50::1")
+CLIENT_GATEWAYS = ("203.0.113.1/24", "fd00:113::1/64")
+#: the second of each family is outside the source ranges that the demo's Services allow
+CLIENT_ADDRESSES = ("203.0.113.10/24", "203.0.113.99/24", "fd00:113::10/64", "fd00:113::99/64")
+POD_RANGES = ("10.244.0.0/16", "fd00:10:244::/48")
+SERVICE_RANGES = ("10.96.0.0/16", "fd00:10:96::/112")
+#: load balancer addresses and external IPs: the LAN sends them to node-a, nobody has them
+OUTSIDE_RANGES = ("198.51.100.0/24", "fd00:198::/64")
+DEAD_END = 100
+
+
+def bare(address: str) -> str:
+    """An address without its prefix length."""
+    return str(ip_interface(address).ip)
+
+
+def same_family(one: str, other: str) -> bool:
+    """Whether two addresses or networks are of one IP family."""
+    return (":" in one) == (":" in other)
+
+
+def pod_nic(pod: Pod) -> str:
+    """The node's end of a pod's cable, called as most CNI plugins call theirs."""
+    return f"veth-{pod.name}"[:15]
+
+
+def cluster(pods: Sequence[Pod], nodes: Sequence[Node] = NODES) -> Layout:
+    """Rooms and cables for these pods: a client, the LAN, the nodes, and a room per pod."""
+    by_name = {node.name: node for node in nodes}
+    rooms = [_client(), _lan(nodes)]
+    rooms += [_node(node, [pod for pod in pods if pod.node == node.name]) for node in nodes]
+    rooms += [_pod(pod, by_name[pod.node]) for pod in pods]
+    links = [Link("lan", "wan", "client", "eth0")]
+    links += [link for node in nodes for link in _node_links(node)]
+    links += [Link(pod.node, pod_nic(pod), pod.name, "eth0") for pod in pods]
+    return Layout(tuple(rooms), tuple(links))
+
+
+def only_ipv4(layout: Layout) -> Layout:
+    """The same cluster for a kernel without IPv6."""
+    return Layout(tuple(_only_ipv4(room) for room in layout.rooms), layout.links)
+
+
+def _only_ipv4(room: Room) -> Room:
+    def kept(nic: Nic) -> Nic:
+        return Nic(nic.name, tuple(a for a in nic.addresses if ":" not in a))
+
+    return Room(
+        name=room.name,
+        nics=tuple(map(kept, room.nics)),
+        routes=tuple(route for route in room.routes if ":" not in route),
+        rules=room.rules,
+        serves=room.serves,
+        forwards=room.forwards,
+    )
+
+
+def _client() -> Room:
+    routes = tuple(f"route add default via {bare(gateway)}" for gateway in CLIENT_GATEWAYS)
+    return Room("client", (Nic("eth0", CLIENT_ADDRESSES),), routes=routes, serves=("8080/TCP", "8080/UDP"))
+
+
+def _lan(nodes: Sequence[Node]) -> Room:
+    """The router between the nodes and the client.
+
+    It hands Service addresses to the first node, except when that node itself sends them: what no
+    Service took there must end here and not go round in circles.
+    """
+    nics, routes = [Nic("wan", CLIENT_GATEWAYS)], []
+    for node in nodes:
+        nics.append(Nic(f"to-{node.name}", LAN_GATEWAYS))
+        routes += [f"route add {address} dev to-{node.name}" for address in node.addresses]
+        if node.further:
+            nics.append(Nic(f"to2-{node.name}", LAN_GATEWAYS))
+            routes += [f"route add {address} dev to2-{node.name}" for address in node.further]
+        routes += [f"route add {network} via {_of(node, network)}" for network in node.pod_networks]
+    for network in (*SERVICE_RANGES, *OUTSIDE_RANGES):
+        routes.append(f"route add {network} via {_of(nodes[0], network)}")
+        routes.append(f"route add unreachable {network} table {DEAD_END}")
+    rule = f"rule add iif to-{nodes[0].name} lookup {DEAD_END}"
+    return Room("lan", tuple(nics), routes=tuple(routes), rules=(rule,), forwards=True)
+
+
+def _of(node: Node, network: str) -> str:
+    """The node's LAN address of a network's family."""
+    return next(address for address in node.addresses if same_family(network, address))
+
+
+def _node(node: Node, pods: Sequence[Pod]) -> Room:
+    nics = [Nic("eth0", node.addresses)]
+    nics += [Nic("eth1", node.further)] if node.further else []
+    nics += [Nic(pod_nic(pod), node.gateways) for pod in pods]
+    routes = [f"route add default via {gateway} dev eth0 onlink" for gateway in LAN_GATEWAYS]
+    routes += [f"route add {address} dev {pod_nic(pod)}" for pod in pods for address in pod.addresses]
+    return Room(node.name, tuple(nics), routes=tuple(routes), serves=node.serves, forwards=True)
+
+
+def _pod(pod: Pod, node: Node) -> Room:
+    families = {":" in address for address in pod.addresses}
+    routes = [
+        f"route add default via {gateway} dev eth0 onlink"
+        for gateway in node.gateways
+        if (":" in gateway) in families
+    ]
+    return Room(pod.name, (Nic("eth0", pod.addresses),), routes=tuple(routes), serves=pod.serves)
+
+
+def _node_links(node: Node) -> Iterator[Link]:
+    yield Link(node.name, "eth0", "lan", f"to-{node.name}")
+    if node.further:
+        yield Link(node.name, "eth1", "lan", f"to2-{node.name}")
