@@ -23,7 +23,7 @@ class TypeMeta(Struct, frozen=True, gc=False):
 
 
 class DecodeError(ValueError):
-    """`field` is a dotted path from the top of the object; `value` is what stood there, None if nothing did."""
+    """`field` is a dotted path from the top of the object; `value` is what stood there: None, nothing did."""
 
     def __init__(self, field: str, value: object, problem: str, remedy: str) -> None:
         super().__init__(f"{field or 'object'}: {problem}")
@@ -115,11 +115,25 @@ def tree(data: bytes) -> Any:
         raise _too_deep() from error
 
 
+_TEXT_MAPS: Final = frozenset({"labels", "annotations", "selector"})
+
+
 def without_nulls(raw: Any) -> Any:
+    """As Go reads null: the field is not there; but a label without a value is there, and empty."""
     if isinstance(raw, Mapping):
-        return {key: without_nulls(value) for key, value in raw.items() if value is not None}
+        return {
+            key: _empty_texts(value) if key in _TEXT_MAPS else without_nulls(value)
+            for key, value in raw.items()
+            if value is not None
+        }
     if isinstance(raw, list):
         return [without_nulls(value) for value in raw]
+    return raw
+
+
+def _empty_texts(raw: Any) -> Any:
+    if isinstance(raw, Mapping):
+        return {key: "" if value is None else value for key, value in raw.items()}
     return raw
 
 
