@@ -185,8 +185,10 @@ MANY_ADDRESSES = "".join(f"address add 10.1.{n >> 8}.{n & 255}/32 dev lo\n" for 
             ["ip", "-batch", "-"],
             MANY_ADDRESSES,
             ["ip", "address", "add", "192.0.2.1", "dev", "lo"],
+            "192.0.2.1",
         ),
     ],
+    ids=["ruleset", "addresses"],
 )
 def test_a_flood_that_does_not_fit_is_a_doubt(watch, program, flood, afterwards, sign, monkeypatch):
     """The loop is busy meanwhile, so nobody reads; the kernel says that it dropped something, and so do we.
