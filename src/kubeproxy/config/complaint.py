@@ -81,6 +81,7 @@ class Remark(Enum):
     REPEATED = "duplicate field"
     NO_MODE = "mode is not set"
     NO_EFFECT = "has no effect here"
+    OLD_GATE = "feature gate"
 
 
 class Notice(Struct, frozen=True):
@@ -95,6 +96,8 @@ class Notice(Struct, frozen=True):
         place = f"{self.where}: " if self.where else ""
         if self.remark is Remark.NO_MODE:
             return f"{place}{self.remark.value}; {self.remedy}"
+        if self.remark is Remark.OLD_GATE:
+            return f"{place}{self.remark.value} {self.field}; {self.remedy}"
         if self.remark is Remark.NO_EFFECT:
             return f"{place}{self.field} {self.remark.value}; {self.remedy}"
         return f'{place}{self.remark.value} "{self.field}"; {self.remedy}'

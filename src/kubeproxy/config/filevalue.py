@@ -77,7 +77,7 @@ def duration(value: Plain) -> Duration:
     if value is None:
         raise ValueError('time: invalid duration ""')
     if not isinstance(value, str):
-        raise _mismatch("a duration in quotes or with a unit", value)
+        raise _mismatch("a duration with a unit", value)
     return parse_duration(value)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kubeproxy.api.addresses import parse_ip
+from kubeproxy.api.addresses import parse_cidr, parse_ip
 from kubeproxy.config import goliteral
 from kubeproxy.config.filevalue import VModuleItem
 from kubeproxy.config.goliteral import quoted
@@ -63,6 +63,14 @@ def ip_port(text: str) -> str | None:
         raise ValueError(f"{quoted(parts[0])} is not a valid IP address")
     goliteral.parse_decimal(parts[1], 65535)
     return text
+
+
+def cidrs(text: str) -> tuple[str, ...]:
+    values = goliteral.split_list(text)
+    for value in values:
+        if parse_cidr(value) is None:
+            raise ValueError(f"{quoted(value)} is not a network")
+    return values
 
 
 def version(text: str) -> str:

@@ -21,12 +21,13 @@ _LONGEST: Final = 200
 
 def quoted(text: str) -> str:
     """Text in double quotes, with the invisible made visible; very long text is cut."""
-    cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    return (
-        '"'
-        + "".join(_ESCAPES.get(char) or (char if char.isprintable() else _hex(char)) for char in cut)
-        + '"'
-    )
+    return escaped(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")
+
+
+def escaped(text: str) -> str:
+    """Text in double quotes, all of it."""
+    chars = (_ESCAPES.get(char) or (char if char.isprintable() else _hex(char)) for char in text)
+    return f'"{"".join(chars)}"'
 
 
 def parse_bool(text: str) -> bool:

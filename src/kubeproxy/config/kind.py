@@ -1,10 +1,11 @@
 """The types of values: each knows how a flag and a file spell it, and how it is written back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubeproxy.config import filevalue, flagvalue, goliteral
 from kubeproxy.config.duration import Duration, NanosecondCount, parse_duration
@@ -28,10 +29,12 @@ class Kind(Struct, frozen=True, kw_only=True):
     zero: Any = ""
     #: a flag of this type, given twice, adds to what it said first
     adds: bool = False
-    #: what the flag means without a value; None when it must have one
-    bare: Any = None
+    #: what the flag says when it has no value; "" when it must have one
+    bare: str = ""
     #: the file may hold null where a value belongs
     takes_null: bool = True
+    #: names inside each entry of the list; none: the entries are no mappings
+    entry_names: tuple[str, ...] = ()
 
 
 def _float_plain(value: float) -> Plain:
@@ -40,6 +43,10 @@ def _float_plain(value: float) -> Plain:
 
 def _flush_plain(value: Duration) -> Plain:
     return int(value) if isinstance(value, NanosecondCount) else str(value)
+
+
+def _show_strings(value: Sequence[str]) -> str:
+    return f"[{','.join(value)}]"
 
 
 def _show_switches(value: Mapping[str, bool]) -> str:
@@ -70,6 +77,8 @@ STRING: Final = Kind(
     read=filevalue.text,
     remedy="put the value in quotes: bare numbers, and yes, no, on, off, true and false are not text in YAML",
 )
+FILE: Final = replace(STRING, word="file")
+DIRECTORY: Final = replace(STRING, word="directory")
 BOOL: Final = Kind(
     word="bool",
     parse=goliteral.parse_bool,
@@ -77,7 +86,7 @@ BOOL: Final = Kind(
     show=lambda value: "true" if value else "false",
     remedy="write true or false, without quotes",
     zero=False,
-    bare=True,
+    bare="true",
 )
 INT32: Final = Kind(
     word="int",
@@ -124,8 +133,8 @@ STRINGS: Final = Kind(
     parse=goliteral.split_list,
     read=filevalue.strings,
     write=lambda value: list(value) or None,
-    show=lambda value: f"[{','.join(value)}]",
-    remedy="write a list: each entry on its own line, after a dash",
+    show=_show_strings,
+    remedy="write a list: each entry on its own line after a dash, in quotes if it looks like a number",
     zero=(),
     adds=True,
 )
@@ -145,7 +154,17 @@ PATTERNS: Final = Kind(
     read=filevalue.patterns,
     write=_patterns_plain,
     show=_show_patterns,
+    entry_names=VModuleItem.__struct_fields__,
     remedy="write pattern=level, with commas between; in a file a list of filePattern and verbosity",
+    zero=(),
+    adds=True,
+)
+CIDRS: Final = Kind(
+    word="list",
+    parse=flagvalue.cidrs,
+    read=filevalue.strings,
+    show=_show_strings,
+    remedy="write networks such as 10.96.0.0/12,fd00:10:96::/112",
     zero=(),
     adds=True,
 )
@@ -172,6 +191,7 @@ VERSION: Final = Kind(
     word="true|raw|vX.Y.Z",
     parse=flagvalue.version,
     read=filevalue.text,
+    show=lambda value: value or "false",
     remedy=f"write --version alone, --version=raw or --version={KUBERNETES_VERSION}",
     bare="true",
 )

@@ -39,7 +39,7 @@ class ClientConnection(Block, frozen=True):
     group = Group.API
 
     kubeconfig: Annotated[str, Row(
-        "kubeconfig file; without one, the pod's service account is used", "kubeconfig")] = ""
+        "how to reach the cluster; without it, as a pod does", "kubeconfig", kind=kind.FILE)] = ""
     acceptContentTypes: Annotated[str, Row(
         "Accept header sent to the API server, instead of one made from contentType")] = ""
     contentType: Annotated[str, Row(
