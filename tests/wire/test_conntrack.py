@@ -1,5 +1,7 @@
 """Tracked connections as a 6.18 kernel sends them, and as it wants them named to forget them."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,6 +201,20 @@ def test_an_entry_cut_anywhere_is_read_or_refused(entry):
         except WireError:
             continue
         assert flow is None or (flow.destination_port, flow.protocol) == (53, UDP)
+
+
+def test_fifty_thousand_entries_cost_less_than_a_second():
+    """A busy node; in processor time, so that a busy test machine does not matter."""
+    datagram = b"".join(bytes.fromhex(TRANSLATED if n % 2 else IPV6) for n in range(160))
+    reader = FlowReader()
+    began = process_time()
+    read = sum(
+        reader.read(datagram, frame) is not None
+        for _ in range(313)
+        for frame in frames(datagram, len(datagram))
+    )
+    assert read == 50080
+    assert process_time() - began < 1.0
 
 
 ports = st.integers(0, 65535)
