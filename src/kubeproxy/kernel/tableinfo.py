@@ -53,12 +53,13 @@ def _getsockopt(family: int, question: bytes) -> tuple[bytes, int]:
     length = ctypes.c_uint32(len(question))
     kind = socket.AF_INET if family == AF_INET else socket.AF_INET6
     try:
-        raw = socket.socket(kind, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.IPPROTO_RAW)
+        # Any socket of the family can ask; a raw one, as iptables uses, would need CAP_NET_RAW too.
+        asking = socket.socket(kind, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
     except OSError as error:
-        raise _error("raw socket", error.errno or 0) from error
-    with raw:
+        raise _error(f"socket of family {family}", error.errno or 0) from error
+    with asking:
         failed = libc.getsockopt(
-            raw.fileno(), tableinfo.LEVELS[family], tableinfo.GET_INFO, memory, ctypes.byref(length)
+            asking.fileno(), tableinfo.LEVELS[family], tableinfo.GET_INFO, memory, ctypes.byref(length)
         )
     return memory.raw[: length.value], ctypes.get_errno() if failed else 0
 
