@@ -112,7 +112,7 @@ def _port(field: str, entry: ServicePortSpec) -> Iterator[Wrong]:
     yield from rules.port(f"{field}.port", entry.port)
     if isinstance(entry.targetPort, str):
         yield from rules.named(f"{field}.targetPort", entry.targetPort, Name.CONTAINER_PORT)
-    elif entry.targetPort is not None:
+    elif entry.targetPort is not None and entry.targetPort != entry.port:
         yield from rules.port(f"{field}.targetPort", entry.targetPort)
 
 

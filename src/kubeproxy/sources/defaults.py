@@ -75,8 +75,10 @@ def _fill_ips(spec: ServiceSpec) -> ServiceSpec:
     first = spec.clusterIP or (ips[0] if ips else "")
     if not ips or first == "None" or spec.type == "ExternalName":
         return replace(spec, clusterIP=first, clusterIPs=ips)
-    families = spec.ipFamilies + families_of(ips)[len(spec.ipFamilies) :]
-    policy = spec.ipFamilyPolicy or ("RequireDualStack" if len(families) > 1 else "SingleStack")
+    families, found = spec.ipFamilies, families_of(ips)
+    if len(set(found)) == len(ips):
+        families += found[len(families) :]
+    policy = spec.ipFamilyPolicy or ("RequireDualStack" if len(families) > 1 or len(ips) > 1 else "SingleStack")
     return replace(spec, clusterIP=first, clusterIPs=ips, ipFamilies=families, ipFamilyPolicy=policy)
 
 

@@ -39,10 +39,9 @@ def documents(name: str, data: bytes) -> Iterator[Document | Fault]:
     try:
         text = _text(data)
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start} is not UTF-8"
-        yield Fault(
-            0, "", shown(repr(data[error.start : error.start + 4])), problem, "save it as UTF-8", True
-        )
+        problem = f"byte {error.start} does not belong into {error.encoding.upper()}"
+        there = repr(error.object[error.start : error.start + 4])
+        yield Fault(0, "", shown(there), problem, "save it as UTF-8", True)
         return
     number = 0
     for found in _json(text) if name.endswith(".json") else _yaml(text):
