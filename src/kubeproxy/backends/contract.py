@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from kubeproxy.model.identity import PortName
 from kubeproxy.routes.manners import Manners
+from kubeproxy.routes.nodeview import NodeView
 from kubeproxy.routes.route import PortRoutes
 from kubeproxy.wire.op import Operation
 
@@ -44,6 +45,12 @@ class Backend(Protocol[RulesetT, KnownT, ReadT_contra]):
     name: str
     manners: Manners
 
+    def prepare(self, node: NodeView) -> RulesetT:
+        """An empty Ruleset for this node."""
+
+    def restyle(self, wanted: RulesetT, node: NodeView) -> Collection[PortName]:
+        """The node is another one now: fold that in, and return the names whose Fragment changed by it."""
+
     def compile(
         self, wanted: RulesetT, decided: Mapping[PortName, PortRoutes | None]
     ) -> Collection[PortName]:
@@ -61,8 +68,20 @@ class Backend(Protocol[RulesetT, KnownT, ReadT_contra]):
     def doubt(self, known: KnownT, step: Step) -> None:
         """Forget what a refused step may have changed before it was refused."""
 
-    def withhold(self, known: KnownT, wanted: RulesetT, name: PortName) -> None:
-        """Want for a name what the kernel already holds of it, so that the others can go on without it."""
+    def fragment(self, wanted: RulesetT, name: PortName) -> object:
+        """The Fragment wanted for a name, or None."""
+
+    def held(self, known: KnownT, name: PortName) -> object:
+        """The Fragment the kernel holds for a name, or None where it holds none, or only parts of one."""
+
+    def put(self, wanted: RulesetT, name: PortName, fragment: object) -> None:
+        """Want this Fragment for a name: one that `fragment` or `held` returned."""
+
+    def rule_counts(self, wanted: RulesetT) -> dict[str, int]:
+        """How many rules there should be, by table."""
+
+    def written_counts(self, step: Step) -> dict[str, int]:
+        """How many rules a step wrote, by table."""
 
     def blame(self, step: Step, line: int) -> PortName | None:
         """The ServicePort that a refused line of a step was written for."""

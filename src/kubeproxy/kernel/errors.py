@@ -19,3 +19,7 @@ class KernelError(Exception):
 
 class Busy(KernelError):
     """Somebody else holds the lock; the same operation may pass in a moment."""
+
+
+class Unsure(KernelError):
+    """An operation ended without saying how: killed, timed out. Only reading the kernel can tell."""

@@ -6,6 +6,8 @@ iptables 1.8.9, and what other versions print differently is brought to it while
 """
 
 import re
+from collections.abc import Callable
+from typing import Final
 
 _WORD = re.compile(r'"[^"]*"|\S+')
 _PLAIN = re.compile(r"[-_0-9A-Za-z]+")
@@ -97,7 +99,7 @@ def _short_hex(text: str) -> str:
     return "/".join(f"{int(part, 16):#x}" for part in text.split("/"))
 
 
-_RESPELLED = {
+_RESPELLED: Final[dict[str, Callable[[str], list[str]]]] = {
     "--comment": lambda value: ["--comment", quoted(value)],
     "--probability": lambda value: ["--probability", probability(value)],
     "--mark": lambda value: ["--mark", _short_hex(value)],

@@ -1,4 +1,4 @@
-"""What the kernel already holds → Known: a restart keeps every chain that is right and writes only the rest."""
+"""What the kernel already holds → Known: a restart keeps what is right and writes only the rest."""
 
 from collections.abc import Collection
 
@@ -70,9 +70,8 @@ def _adopt_fragments(saved: SavedTables, wanted: Ruleset, known: Known) -> set[s
             known.held[name] = fragment
             continue
         digests = fragment.chains()
-        there = {
-            chain: digests[chain] if ok else 0 for chain, ok in right.items() if (NAT, chain) in saved.chains
-        }
+        there = {chain: digests[chain] if ok else 0 for chain, ok in right.items()}
+        there = {chain: value for chain, value in there.items() if (NAT, chain) in saved.chains}
         if there:
             known.held[name] = partly_held(fragment, there)
             known.partial.add(name)

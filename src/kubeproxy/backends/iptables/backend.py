@@ -8,13 +8,14 @@ from kubeproxy.backends.contract import Plan, Step
 from kubeproxy.backends.iptables.adopt import adopt, pending
 from kubeproxy.backends.iptables.cleanup import cleanup
 from kubeproxy.backends.iptables.compile import Shared
-from kubeproxy.backends.iptables.dialect import Dialect
+from kubeproxy.backends.iptables.dialect import Facts, dialect_for
 from kubeproxy.backends.iptables.plan import plan
 from kubeproxy.backends.iptables.ruleset import Fragment, Known, Ruleset, Settled, fragment_of
 from kubeproxy.backends.iptables.skeleton import FILTER
 from kubeproxy.backends.iptables.text import Payload
 from kubeproxy.model.identity import PortName
 from kubeproxy.routes.manners import CLASSIC, Manners
+from kubeproxy.routes.nodeview import NodeView
 from kubeproxy.routes.route import PortRoutes
 from kubeproxy.wire.restore import Restore, SavedTables
 
@@ -25,8 +26,15 @@ class IPTables:
     name = "iptables"
     manners: Manners = CLASSIC
 
-    def __init__(self, *, ipv6: bool, portion: int | None) -> None:
-        self.ipv6 = ipv6
+    def __init__(
+        self,
+        *,
+        ipv6: bool,
+        portion: int | None,
+        masquerade_bit: int = 14,
+        facts: Facts = Facts(),  # noqa: B008
+    ) -> None:
+        self.ipv6, self.masquerade_bit, self.facts = ipv6, masquerade_bit, facts
         #: Services in one portion of a large load; None where one payload is best
         self.portion = portion
 
@@ -41,8 +49,12 @@ class IPTables:
             touched.append(name)
         return touched
 
-    def restyle(self, wanted: Ruleset, dialect: Dialect) -> list[PortName]:
-        """Another Dialect: everything is compiled anew, unless only the node's addresses changed."""
+    def prepare(self, node: NodeView) -> Ruleset:
+        return Ruleset(dialect_for(node, self.masquerade_bit, self.facts))
+
+    def restyle(self, wanted: Ruleset, node: NodeView) -> list[PortName]:
+        """Everything is compiled anew, unless only the addresses of node ports changed."""
+        dialect = dialect_for(node, self.masquerade_bit, self.facts)
         old, wanted.dialect = wanted.dialect, dialect
         if replace(old, node_port_addresses=dialect.node_port_addresses) == dialect:
             return []
@@ -68,10 +80,21 @@ class IPTables:
                 known.shared.pop(part, None)
         known.fixed = {place: rules for place, rules in known.fixed.items() if place[0] != FILTER}
 
-    def withhold(self, known: Known, wanted: Ruleset, name: PortName) -> None:
-        held: Fragment | None = None if name in known.partial else known.held.get(name)
-        if held is not wanted.fragments.get(name):
-            wanted.put(name, held)
+    def fragment(self, wanted: Ruleset, name: PortName) -> Fragment | None:
+        return wanted.fragments.get(name)
+
+    def held(self, known: Known, name: PortName) -> Fragment | None:
+        return None if name in known.partial else known.held.get(name)
+
+    def put(self, wanted: Ruleset, name: PortName, fragment: object) -> None:
+        if fragment is not wanted.fragments.get(name):
+            wanted.put(name, fragment if isinstance(fragment, Fragment) else None)
+
+    def rule_counts(self, wanted: Ruleset) -> dict[str, int]:
+        return wanted.rule_counts()
+
+    def written_counts(self, step: Step) -> dict[str, int]:
+        return dict(step.settles.counts) if isinstance(step.settles, Settled) else {}
 
     def blame(self, step: Step, line: int) -> PortName | None:
         payloads = [op.payload for op in step.ops if isinstance(op, Restore)]

@@ -4,9 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kubeproxy.backends.contract import Plan, Step
 from kubeproxy.backends.iptables.compile import Shared
-from kubeproxy.backends.iptables.names import CANARY, FIREWALL
 from kubeproxy.backends.iptables.ruleset import Fragment, Known, Place, Ruleset, Settled
-from kubeproxy.backends.iptables.skeleton import FILTER, MANGLE, NAT
+from kubeproxy.backends.iptables.skeleton import bare_chains
 from kubeproxy.backends.iptables.text import Payload, Writing, counts, pieces
 from kubeproxy.model.identity import PortName
 from kubeproxy.wire.restore import Restore
@@ -14,8 +13,6 @@ from kubeproxy.wire.restore import Restore
 #: Services in one portion of a large load. The program compares every chain of a payload with every
 #: other, so the time grows with the square of this; below it, starting the program costs more.
 PORTION = 100
-
-_CANARIES: tuple[Place, ...] = ((MANGLE, CANARY), (FILTER, CANARY), (NAT, CANARY))
 
 Change = tuple[PortName, Fragment, frozenset[str]]
 
@@ -121,6 +118,4 @@ def _fixed(known: Known, wanted: Ruleset) -> list[tuple[Place, tuple[str, ...]]]
 
 
 def _missing(known: Known, wanted: Ruleset) -> list[Place]:
-    """Chains that must exist but whose content is not ours to say."""
-    needed = _CANARIES if wanted.dialect.guards_loopback else (*_CANARIES, (FILTER, FIREWALL))
-    return [place for place in needed if place not in known.existing]
+    return [place for place in bare_chains(wanted.dialect) if place not in known.existing]

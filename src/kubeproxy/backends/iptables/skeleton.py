@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from kubeproxy.backends.iptables.dialect import Dialect
 from kubeproxy.backends.iptables.names import (
+    CANARY,
     EXTERNAL_SERVICES,
     FIREWALL,
     FORWARD,
@@ -72,6 +73,12 @@ MARTIANS = (
     '-m comment --comment "block incoming localnet connections" -d 127.0.0.0/8 ! -s 127.0.0.0/8 '
     "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP"
 )
+
+
+def bare_chains(dialect: Dialect) -> tuple[tuple[str, str], ...]:
+    """Chains that must exist, but whose content is not ours to say."""
+    canaries = ((MANGLE, CANARY), (FILTER, CANARY), (NAT, CANARY))
+    return canaries if dialect.guards_loopback else (*canaries, (FILTER, FIREWALL))
 
 
 def fixed_rules(dialect: Dialect) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from kubeproxy.backends.iptables.compile import Chain, Shared
-from kubeproxy.backends.iptables.names import CANARY
 from kubeproxy.backends.iptables.ruleset import Fragment, Place, Ruleset, own_text
-from kubeproxy.backends.iptables.skeleton import FILTER, JUMPS, MANGLE, NAT
+from kubeproxy.backends.iptables.skeleton import FILTER, JUMPS, MANGLE, NAT, bare_chains
 from kubeproxy.model.identity import PortName
 
 #: a piece of text and the ServicePort it is for
@@ -144,7 +143,7 @@ def whole(wanted: Ruleset) -> Iterator[Piece]:
         ],
         shared=list(Shared),
         fixed=list(wanted.fixed().items()),
-        create=[(MANGLE, CANARY), (FILTER, CANARY), (NAT, CANARY)],
+        create=bare_chains(wanted.dialect),
         jumps=range(len(JUMPS)),
     )
     return pieces(writing, wanted)

@@ -147,21 +147,18 @@ class _Walk:
             self.met[key] = Step(f"{table} {chain}: {said}", comment, text)
 
     def _told(self, flows: Iterable[Flow]) -> Story:
-        """One story of all the ways; where foreign rules let them end differently, the likeliest end."""
-        shares: dict[Outcome, Fraction] = {}
+        """One story of all the ways: some arrive, or the likeliest end."""
+        shares = dict.fromkeys(Outcome, Fraction(0))
         choices: dict[tuple[str, bool], Fraction] = {}
         for flow in flows:
             outcome = _outcome(flow)
-            shares[outcome] = shares.get(outcome, Fraction(0)) + flow.share
+            shares[outcome] += flow.share
             if outcome is Outcome.ARRIVES:
                 key = _joined(flow.destination, flow.port), flow.masqueraded
                 choices[key] = choices.get(key, Fraction(0)) + flow.share
-        outcome = max(shares, key=lambda end: shares[end])
-        arrived = [
-            Choice(endpoint, float(share), masqueraded) for (endpoint, masqueraded), share in choices.items()
-        ]
-        steps = tuple(self.met.values())
-        return Story(self.packet, outcome, tuple(arrived) if outcome is Outcome.ARRIVES else (), steps)
+        outcome = Outcome.ARRIVES if choices else max(shares, key=lambda end: shares[end])
+        arrived = tuple(Choice(endpoint, float(share), seen) for (endpoint, seen), share in choices.items())
+        return Story(self.packet, outcome, arrived, tuple(self.met.values()))
 
 
 def _outcome(flow: Flow) -> Outcome:

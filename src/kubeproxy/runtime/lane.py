@@ -1,0 +1,94 @@
+"""Lane: one IP family's way from what changed to what the kernel confirmed, and what it keeps."""
+
+from typing import Generic
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubeproxy.backends.contract import Backend, KnownT, ReadT_contra, RulesetT
+from kubeproxy.model.changed import FamilyChanges
+from kubeproxy.model.identity import Family, PortName
+from kubeproxy.model.snapshot import Snapshot
+from kubeproxy.routes.decide import Routes
+from kubeproxy.routes.nodeview import NodeView
+
+
+class Quarantined(Struct, frozen=True):
+    """A ServicePort the kernel refused; it is tried again, alone, ever more rarely."""
+
+    problem: str
+    tries: int
+    next_try: float
+
+
+class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
+    """Everything that belongs to one family; families never wait for each other."""
+
+    def __init__(
+        self, family: Family, backend: Backend[RulesetT, KnownT, ReadT_contra], node: NodeView
+    ) -> None:
+        self.family, self.backend, self.node = family, backend, node
+        self.routes = Routes()
+        self.wanted: RulesetT = backend.prepare(node)
+        #: None: only reading the kernel can tell
+        self.known: KnownT | None = None
+        #: names whose state in the kernel may not be what it should be
+        self.pending: set[PortName] = set()
+        self.changes = FamilyChanges()
+        self.quarantine: dict[PortName, Quarantined] = {}
+        self.redecide_all = False
+
+    @property
+    def ipv6(self) -> bool:
+        return self.family is Family.IPV6
+
+    def hear(self, changes: FamilyChanges) -> bool:
+        """Keep what changed until the next sync; true when there is something to do."""
+        self.changes = self.changes.then(changes)
+        return bool(changes)
+
+    def move_to(self, node: NodeView) -> bool:
+        """The node is another one from the next sync on; true when that changes anything."""
+        self.next_node = node
+        return node != self.node
+
+    def _settle_node(self) -> None:
+        """At the start of a sync: an address that nothing asks for must not set everything in motion."""
+        node, before = self.next_node, self.node
+        if node == before:
+            return
+        self.redecide_all |= replace(before, addresses=node.addresses) != node
+        self.node = node
+        self.pending |= set(self.backend.restyle(self.wanted, node))
+
+    def take(self, snapshot: Snapshot) -> FamilyChanges:
+        """What changed since the last sync; every name where the node itself is another one now."""
+        self._settle_node()
+        taken, self.changes = self.changes, FamilyChanges()
+        if self.redecide_all:
+            self.redecide_all = False
+            names = dict.fromkeys([*snapshot.names(self.family), *self.routes, *taken.names])
+            taken = replace(taken, names=tuple(names))
+        return taken
+
+    def give_back(self, taken: FamilyChanges) -> None:
+        """A sync failed: what it took is still to be done."""
+        self.changes = taken.then(self.changes)
+
+    def doubt(self) -> None:
+        self.known = None
+
+    def due(self, now: float) -> list[PortName]:
+        """Quarantined names whose time has come."""
+        return [name for name, kept in self.quarantine.items() if kept.next_try <= now]
+
+    def next_retry(self) -> float | None:
+        return min((kept.next_try for kept in self.quarantine.values()), default=None)
+
+    def keep_apart(self, name: PortName, problem: str, now: float) -> Quarantined:
+        """Quarantine, with a pause that doubles up to five minutes."""
+        before = self.quarantine.get(name)
+        tries = before.tries + 1 if before else 1
+        kept = Quarantined(problem, tries, now + min(300.0, 5.0 * 2 ** (tries - 1)))
+        self.quarantine[name] = kept
+        return kept
