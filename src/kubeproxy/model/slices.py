@@ -4,6 +4,7 @@ There are ten and more Endpoints to a Service, so they are most of what a proxy 
 them have alike are kept once, and nothing else of the object stays.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -29,6 +30,9 @@ _PROTOCOLS: Final = {None: Protocol.TCP, "": Protocol.TCP} | {
     str(protocol): protocol for protocol in Protocol
 }
 _LAST_PORT: Final = 65535
+_IPV4: Final = Family.IPV4
+# Nearly every address is written as it is used; seeing that is much cheaper than taking it apart.
+_PLAIN: Final = re.compile(r"((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(\.(?!\Z)|\Z)){4}\Z")
 _SILENT: Final = Conditions()
 
 
@@ -164,6 +168,8 @@ def _address(endpoint: SliceEndpoint, index: int, family: Family, said: Complain
         said.add(field, None, "an endpoint without an address is left out", "write its address")
         return ""
     text = endpoint.addresses[0]
+    if family is _IPV4 and _PLAIN.match(text):
+        return text
     address = parse_ip(text)
     if address is None or family_of(address) != family:
         field = f"endpoints[{index}].addresses[0]"

@@ -145,10 +145,10 @@ class Tracker:
             self._slice_events[family] += 1
             if was != is_now:
                 self._note_slice(ref, family, was, is_now)
-        if now is not None:
+        if now is None:
+            self._records.pop(ref, None)
+        elif now != before:
             self._records[ref] = now
-        elif before is not None:
-            del self._records[ref]
 
     def _note_slice(
         self, ref: Ref, family: Family, before: SliceRecord | None, now: SliceRecord | None
