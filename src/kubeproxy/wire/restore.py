@@ -46,7 +46,7 @@ class Refusal(Struct, frozen=True, gc=False):
 
 _LINE: Final = re.compile(r"\bat line:? (\d+)|\bline (\d+)")
 _USAGE: Final = re.compile(r"Try `|Error occurred at line|\s*$")
-_PROGRAM: Final = re.compile(r"^ip6?tables\S*(?: v[\d.]+ \(\w+\))?: *")
+_PROGRAM: Final = re.compile(r"^(?:ip6?tables\S*(?: v[\d.]+ \(\w+\))?: *)+")
 
 # Exit status 4 stands for the held lock, and as well for a chain that is still used and for a missing
 # capability: only the words tell which of them passes by itself.
