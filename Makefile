@@ -20,8 +20,8 @@ setup:
 
 check: setup
 	@.venv/bin/uv lock --quiet --check --offline || { echo "pyproject.toml and uv.lock disagree; run: .venv/bin/uv lock"; exit 1; }
-	@.venv/bin/ruff format --check --quiet . || { echo "run: .venv/bin/ruff format ."; exit 1; }
-	@.venv/bin/ruff check --quiet .
+	@.venv/bin/ruff format --check --output-format concise . >&2 || { echo "run: .venv/bin/ruff format ."; exit 1; }
+	@.venv/bin/ruff check --quiet --output-format concise .
 	@.venv/bin/mypy --no-error-summary
 	@$(PY) -m pytest tests/test_house.py
 

@@ -25,14 +25,14 @@ DIALECT_WORDS = (
         allowed={},
     ),
     Word(
-        re.compile(r"--(to-destination|dport|ctstate|noflush)\b|\b[xd]tables-\w|\bDNAT\b|\bMASQUERADE\b"),
+        re.compile(r"--(to-destination|dport|ctstate)\b|\b[xd]tables-\w|\bDNAT\b|\bMASQUERADE\b"),
         home=("backends/iptables", "backends/ipvs", "wire/iptables"),
         allowed={},
     ),
     Word(
-        re.compile(r"\bip6?tables-(legacy-|nft-)?(restore|save)\b"),
+        re.compile(r"\bip6?tables-(legacy-|nft-)?(restore|save)\b|--noflush\b"),
         home=("backends/iptables", "wire/iptables", "kernel"),
-        allowed={},
+        allowed={"cli/render": "tells the reader which program takes what it prints"},
     ),
     Word(
         re.compile(r"\bnft\b"),
