@@ -6,6 +6,7 @@ It knows no dialect. Where dialects may differ, it reads their manners.
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubeproxy.model.endpoint import Endpoint
 from kubeproxy.model.identity import PortName
@@ -44,22 +45,32 @@ class _Telling(Struct, frozen=True):
     service_networks: tuple[str, ...]
 
     def story(self) -> Story:
-        packet = self.packet
-        answers = self.addresses.dialled(packet.destination, packet.protocol, packet.port)
-        if answers:
-            answer = min(answers, key=self._rank)
-            steps = (*self._dials(answer), *self._losers(packet.destination))
-            return self._answered(answer, steps)
+        answer = self._dialled()
+        if answer is not None:
+            return self._answered(answer, (*self._dials(answer), *self._losers(self.packet.destination)))
         return self._on_node_port() or self._untouched(())
 
+    def _dialled(self) -> Answer | None:
+        """Who answers on the address; where a Service names it twice, the first that has somebody to give."""
+        packet = self.packet
+        answers = self.addresses.dialled(packet.destination, packet.protocol, packet.port)
+        if len(answers) < 2:
+            return answers[0] if answers else None
+        ranked = sorted(answers, key=self._rank)
+        first = [*filter(self._pool, ranked), *filter(self._sees_refused, ranked), *ranked]
+        return first[0]
+
     def _rank(self, answer: Answer) -> int:
-        """Who answers where one Service names an address twice."""
         external_first = self.manners.external_ip_before_source_ranges
         return {
             FrontendKind.CLUSTER_IP: 0,
             FrontendKind.EXTERNAL_IP: 1 if external_first else 2,
             FrontendKind.LOAD_BALANCER: 2 if external_first else 1,
         }.get(answer.route.frontend.kind, 3)
+
+    @property
+    def _source(self) -> Source:
+        return self.node.source_class(self.packet.source, self.packet.interface)
 
     def _on_node_port(self) -> Story | None:
         """A node port, where the number is one and the address this node's."""
@@ -85,9 +96,9 @@ class _Telling(Struct, frozen=True):
         if not refuses and not self._allowed(answer):
             dropped = Step("dropped", Because.SOURCE_NOT_ALLOWED, "spec.loadBalancerSourceRanges")
             return Story(packet, Outcome.DROPPED, steps=(*steps, dropped), service=answer.name)
-        source = self.node.source_class(packet.source, packet.interface)
+        source = self._source
         steps += (client(packet, source, self.node),)
-        pool = self._pool(answer, source)
+        pool = self._pool(answer)
         if not pool:
             return self._refused(answer, steps)
         if self.manners.shortcut and source & route.shortcut:
@@ -100,10 +111,10 @@ class _Telling(Struct, frozen=True):
             return True
         return any(within(source, network) for network in allowed.ranges)
 
-    def _pool(self, answer: Answer, source: Source) -> Pool:
+    def _pool(self, answer: Answer) -> Pool:
         """The endpoints this client may be given to."""
         route = answer.route
-        pool = route.pool_for(source) if self.manners.shortcut else route.pool
+        pool = route.pool_for(self._source) if self.manners.shortcut else route.pool
         if not pool and self.manners.local_falls_back and answer.decided.cluster:
             return Pool(answer.decided.cluster, pool.affinity_seconds)
         return pool
@@ -111,17 +122,49 @@ class _Telling(Struct, frozen=True):
     def _arrives(self, answer: Answer, pool: Pool, source: Source, steps: tuple[Step, ...]) -> Story:
         kept = [e for e in pool.endpoints if pool.affinity_seconds and str(e) == self.packet.remembers]
         endpoints = kept or pool.endpoints
-        masqueraded = bool(source & answer.route.masquerade)
-        choices = tuple(
-            Choice(str(e), 1 / len(endpoints), masqueraded or e.address == self.packet.source)
-            for e in endpoints
-        )
         steps += self._reasons(answer, endpoints, bool(kept))
+        masqueraded = bool(source & answer.route.masquerade)
+        shares = dict.fromkeys(Outcome, 0)
+        choices = []
+        for endpoint in endpoints:
+            hidden = masqueraded or endpoint.address == self.packet.source
+            outcome, step = self._behind(endpoint, hidden)
+            steps += step
+            shares[outcome] += 1
+            if outcome is Outcome.ARRIVES:
+                choices.append(Choice(str(endpoint), 1 / len(endpoints), hidden))
         if masqueraded and answer.route.masquerade_because is not None:
             steps += (Step("the pod sees this node's address", answer.route.masquerade_because),)
         elif any(choice.masqueraded for choice in choices):
             steps += (Step(f"{self.packet.source} sees this node's address", Because.HAIRPIN),)
-        return Story(self.packet, Outcome.ARRIVES, choices, steps, answer.name)
+        outcome = Outcome.ARRIVES if choices else max(shares, key=lambda end: shares[end])
+        return Story(self.packet, outcome, tuple(choices), steps, answer.name)
+
+    def _behind(self, endpoint: Endpoint, masqueraded: bool) -> tuple[Outcome, tuple[Step, ...]]:
+        """What a translated packet meets: where an endpoint is itself an address that refuses, refusal.
+
+        The kernel translates first and filters then, and what filters sees only the new address.
+        """
+        moved = replace(self, packet=replace(self.packet, destination=endpoint.address, port=endpoint.port))
+        answers = self.addresses.dialled(endpoint.address, self.packet.protocol, endpoint.port)
+        node_port = self.addresses.node_port(self.packet.family, self.packet.protocol, endpoint.port)
+        if node_port is not None and moved.node.is_local(endpoint.address):
+            answers = [*answers, node_port]
+        for answer in sorted(answers, key=lambda answer: answer.route.allowed is None):
+            if verdict := moved._refuses_translated(answer, masqueraded):
+                said = Step(f"{endpoint} is itself an address of Service {answer.name}, which refuses")
+                return _OUTCOMES[verdict], (said,)
+        return Outcome.ARRIVES, ()
+
+    def _refuses_translated(self, answer: Answer, masqueraded: bool) -> Verdict | None:
+        route, here = answer.route, self.node.is_local(self.packet.destination)
+        if route.allowed is not None and answer.decided.usable_anywhere:
+            return Verdict.DROP
+        forwarded = not self.packet.from_node and not here
+        unchecked = masqueraded and forwarded and self.manners.forwards_masqueraded_unchecked
+        if route.pool or unchecked or not self._sees_refused(answer):
+            return None
+        return route.verdict
 
     def _reasons(self, answer: Answer, endpoints: Sequence[Endpoint], kept: bool) -> tuple[Step, ...]:
         """Why these endpoints."""

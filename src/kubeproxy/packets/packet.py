@@ -13,7 +13,8 @@ class Packet(Struct, frozen=True):
     source: str
     destination: str
     port: int
-    protocol: Protocol = Protocol.TCP
+    #: one of those Services know, or another, which no Service answers
+    protocol: str = Protocol.TCP
     #: where it came in; "" when this node made it
     interface: str = "eth0"
     #: the endpoint ("address:port") its sender was given lately and may be sent to again

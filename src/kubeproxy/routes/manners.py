@@ -25,6 +25,8 @@ class Manners(Struct, frozen=True):
     unallocated: Verdict | None
     #: a cluster IP without endpoints is refused to others even where this node itself has the address
     refuses_cluster_ip_delivered_here: bool = False
+    #: a translated flow that is masqueraded and forwarded passes before anybody may refuse its new address
+    forwards_masqueraded_unchecked: bool = False
     #: clients inside may use every endpoint although externalTrafficPolicy is Local
     shortcut: bool = True
     #: Local policy without a local endpoint balances over the cluster instead of dropping
@@ -40,4 +42,5 @@ CLASSIC = Manners(
     refuses_before_source_ranges=True,
     unknown_port=None,
     unallocated=None,
+    forwards_masqueraded_unchecked=True,
 )

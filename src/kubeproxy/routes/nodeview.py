@@ -70,12 +70,16 @@ class NodeView(Struct, frozen=True):
         return address in self.addresses or is_loopback(address)
 
     def serves_node_port_on(self, address: str) -> bool:
-        """Whether a node port dialled at this address is ours to answer."""
-        if not self.is_local(address):
+        """Whether a node port dialled at this address is ours to answer.
+
+        Networks select among the addresses of the interfaces: of 127.0.0.0/8, all of which is local, that is
+        127.0.0.1 alone.
+        """
+        if is_loopback(address) and not self.loopback_node_ports:
             return False
-        if is_loopback(address):
-            return self.loopback_node_ports and self.node_ports.selects(address)
-        return self.node_ports.selects(address)
+        if self.node_ports.match_all:
+            return self.is_local(address)
+        return address in self.addresses and self.node_ports.selects(address)
 
 
 @lru_cache(maxsize=4096)
