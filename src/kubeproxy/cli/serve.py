@@ -1,0 +1,139 @@
+"""The daemon, and its one-shot modes."""
+
+import asyncio
+import gc
+import os
+import platform
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kubeproxy.cli.settings import Unusable, load
+from kubeproxy.config.commandline import FlagError
+from kubeproxy.config.invocation import Invocation, parse_flags
+from kubeproxy.config.schema import KubeProxyConfig
+from kubeproxy.kernel.errors import KernelError
+from kubeproxy.runtime.logs import log
+
+VERSION = "v1.36.4"
+
+COMMANDS = (
+    ("render", "print the rules that a directory of manifests leads to"),
+    ("explain", "say what happens to a packet, and why"),
+    ("demo", "show it all on real packets, in a throw-away cluster"),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    from kubeproxy.config.help import help_text
+
+    try:
+        invocation = parse_flags(arguments)
+    except FlagError as error:
+        print(f"{help_text(COMMANDS)}\n{error}\nError: {error.message}", file=sys.stderr)
+        return 1
+    for warning in invocation.warnings:
+        print(warning, file=sys.stderr)
+    if invocation.help:
+        print(help_text(COMMANDS))
+        return 0
+    if invocation.version in ("true", "raw"):
+        return _version(invocation)
+    try:
+        return _run(invocation, load(invocation))
+    except Unusable:
+        return 1
+    except KernelError as error:
+        log.error("Error running ProxyServer", error)
+        log.error("command failed", error)
+        return 1
+
+
+def _version(invocation: Invocation) -> int:
+    """The version this one replaces, as scripts that look for it expect."""
+    if invocation.version == "raw":
+        release = VERSION.removeprefix("v").split(".")
+        print(
+            f'version.Info{{Major:"{release[0]}", Minor:"{release[1]}", GitVersion:"{VERSION}", '
+            f'Compiler:"{platform.python_implementation()} {platform.python_version()}", '
+            f'Platform:"{sys.platform}/{platform.machine()}"}}'
+        )
+    else:
+        print(f"Kubernetes {VERSION}")
+    return 0
+
+
+def _run(invocation: Invocation, config: KubeProxyConfig) -> int:
+    if invocation.write_config_to:
+        return _write_config(config, Path(invocation.write_config_to))
+    if config.mode != "iptables":
+        log.error(
+            "command failed",
+            f"mode {config.mode} is not part of this release yet",
+            remedy="choose --proxy-mode iptables, or mode: iptables in the file",
+        )
+        return 1
+    if invocation.cleanup:
+        from kubeproxy.cli.cleanup import cleanup
+
+        return cleanup()
+    if not (invocation.manifests or invocation.play or invocation.init_only):
+        log.error(
+            "command failed",
+            "no source of Services: this release does not talk to an API server yet",
+            remedy="name a directory of manifests with --manifests DIR",
+        )
+        return 1
+    return _serve(invocation, config)
+
+
+def _write_config(config: KubeProxyConfig, path: Path) -> int:
+    from kubeproxy.config.write import write_config
+
+    try:
+        path.write_text(write_config(config), encoding="utf-8")
+    except OSError as error:
+        log.error("command failed", error, remedy="name a file that can be written")
+        return 1
+    log.info("Wrote configuration", file=str(path))
+    return 0
+
+
+def _serve(invocation: Invocation, config: KubeProxyConfig) -> int:
+    # What is loaded now lives as long as the process; nothing in it needs to be looked at again.
+    gc.freeze()
+    stopped = asyncio.run(_until_stopped(invocation, config))
+    if stopped:
+        _die_by(stopped)
+    return 0
+
+
+async def _until_stopped(invocation: Invocation, config: KubeProxyConfig) -> int:
+    """Serve until a signal comes; return which one it was."""
+    from kubeproxy.runtime.daemon import serve
+
+    caught: list[int] = []
+    task = asyncio.ensure_future(serve(invocation, config))
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        caught.append(number)
+        task.cancel()
+
+    # As process 1 of a container there are no default actions, so they are asked for.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("Stopping; the rules stay as they are", signal=signal.Signals(caught[0]).name)
+    return caught[0] if caught else 0
+
+
+def _die_by(number: int) -> None:
+    """End as everybody expects of a process that got this signal."""
+    sys.stderr.flush()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    sys.exit(128 + number)
