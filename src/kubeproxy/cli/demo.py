@@ -17,8 +17,9 @@ from types import FrameType
 
 from kubeproxy.cli import demo_cluster as plan
 from kubeproxy.cli import privilege
-from kubeproxy.cli.demo_acts import KUBE_PROXY, Theatre, explain, furnish, part, perform, start_proxy
+from kubeproxy.cli.demo_acts import Theatre, explain, furnish, part, perform, start_proxy
 from kubeproxy.cli.demo_keep import linger
+from kubeproxy.cli.demo_proxy import KUBE_PROXY, Files
 from kubeproxy.cli.demo_table import show
 from kubeproxy.cli.stage.layout import cluster
 from kubeproxy.cli.stage.rooms import StageError
@@ -73,8 +74,8 @@ def play(keep: bool) -> int:
     began = time.monotonic()
     folder = tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}.")
     with folder as path, Stage(cluster(plan.PODS)) as stage:
-        theatre = Theatre(stage, Path(path))
-        furnish(theatre)
+        theatre = Theatre(stage, Files(Path(path)))
+        furnish(theatre.files)
         print(f"Built a client, 2 nodes and {len(plan.PODS)} pods in {time.monotonic() - began:.1f} s.")
         seconds = start_proxy(theatre)
         print(f"Started kube-proxy on {plan.NODE}; after {seconds:.1f} s the last Service answered.\n")

@@ -1,9 +1,6 @@
 """The demo's acts: the proxy goes on stage, the packets are sent, a pod leaves, one packet is explained."""
 
-import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -13,15 +10,12 @@ from msgspec.structs import replace
 from kubeproxy.cli import demo_cluster as plan
 from kubeproxy.cli.demo_cluster import Row
 from kubeproxy.cli.demo_oracle import Oracle
+from kubeproxy.cli.demo_proxy import KUBE_PROXY, Files, start
 from kubeproxy.cli.demo_table import Line
 from kubeproxy.cli.stage.layout import bare
 from kubeproxy.cli.stage.questions import Dial
-from kubeproxy.cli.stage.rooms import StageError
 from kubeproxy.cli.stage.stage import Farewell, Stage
 
-#: this very program, wherever it is installed
-KUBE_PROXY = (sys.executable, "-c", "import sys; from kubeproxy.cli.main import main; sys.exit(main())")
-STARTS_WITHIN = 30.0
 #: as long as waiting for nothing may take
 SILENCE = 0.7
 
@@ -30,27 +24,11 @@ class Theatre(Struct, frozen=True):
     """The stage, and the files of the proxy on it."""
 
     stage: Stage
-    folder: Path
-
-    @property
-    def manifests(self) -> Path:
-        return self.folder / "manifests"
-
-    @property
-    def config(self) -> Path:
-        return self.folder / "config.yaml"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "kube-proxy.log"
-
-    def options(self) -> list[str]:
-        """What the proxy, and every verb that shall see the same, is started with."""
-        return ["--manifests", str(self.manifests), "--config", str(self.config)]
+    files: Files
 
     def oracle(self) -> Oracle:
         """What should happen, given the manifests as they are now."""
-        return Oracle(self.manifests, self.stage.layout, plan.NODE)
+        return Oracle(self.files.manifests, self.stage.layout, plan.NODE)
 
     def names(self) -> dict[str, str]:
         """Whose every address is."""
@@ -69,38 +47,20 @@ class Theatre(Struct, frozen=True):
         return ":" not in dial.to or "IPv6" in self.stage.families
 
 
-def furnish(theatre: Theatre) -> None:
+def furnish(files: Files) -> None:
     """Writes the files that the proxy reads."""
-    theatre.manifests.mkdir()
-    plan.write_manifests(theatre.manifests)
-    theatre.config.write_text(plan.CONFIG)
+    files.manifests.mkdir()
+    plan.write_manifests(files.manifests)
+    files.config.write_text(plan.CONFIG)
 
 
 def start_proxy(theatre: Theatre) -> float:
     """Starts the real daemon on node-a; the seconds until everything it programmed answers."""
     began = time.monotonic()
-    argv = [*KUBE_PROXY, *theatre.options(), "--proxy-mode", "iptables", "--hostname-override", plan.NODE]
-    with theatre.log.open("w") as log:
-        process = theatre.stage.start(plan.NODE, argv, log)
-    for dial in filter(theatre.has, plan.READY):
-        wait_for(theatre, process, dial)
+    files = theatre.files
+    argv = [*KUBE_PROXY, *files.options(), "--proxy-mode", "iptables", "--hostname-override", plan.NODE]
+    start(theatre.stage, plan.NODE, argv, files.log, filter(theatre.has, plan.READY))
     return time.monotonic() - began
-
-
-def wait_for(theatre: Theatre, process: "subprocess.Popen[str]", dial: Dial) -> None:
-    """Dials until it is answered; says what the proxy said when it never is."""
-    deadline = time.monotonic() + STARTS_WITHIN
-    while True:
-        try:
-            theatre.stage.until(replace(dial, timeout=SILENCE), seconds=1.0)
-            return
-        except StageError as error:
-            ended = process.poll()
-            if ended is None and time.monotonic() < deadline:
-                continue
-            state = "did not get ready" if ended is None else f"ended with {ended}"
-            said = "\n".join(theatre.log.read_text().splitlines()[-20:])
-            raise StageError(f"kube-proxy {state}: {error}\nIts last words:\n{said}") from None
 
 
 def perform(theatre: Theatre) -> list[Line]:
@@ -144,11 +104,11 @@ def take_away(theatre: Theatre, name: str) -> int:
     """Takes a pod out of every slice, as the cluster does when it is deleted; when that was done."""
     gone = {address for pod in plan.PODS if pod.name == name for address in pod.addresses}
     drafts = []
-    for path in sorted(theatre.manifests.iterdir()):
+    for path in sorted(theatre.files.manifests.iterdir()):
         documents = list(yaml.safe_load_all(path.read_text()))
         if sum(without(document, gone) for document in documents):
             # Beside the directory, so that nobody reads half a file.
-            draft = theatre.folder / path.name
+            draft = theatre.files.folder / path.name
             draft.write_text(yaml.safe_dump_all(documents, sort_keys=False))
             drafts.append((draft, path))
     since = time.monotonic_ns()
@@ -171,5 +131,5 @@ def explain(theatre: Theatre, dial: Dial) -> tuple[list[str], str]:
     """Asks the explain verb about a packet: the words of the question, and the answer."""
     to = f"[{dial.to}]" if ":" in dial.to else dial.to
     words = ["explain", "--from", dial.source, f"{to}:{dial.port}/{dial.protocol}"]
-    answer = theatre.stage.run(plan.NODE, [*KUBE_PROXY, *words, *theatre.options()])
+    answer = theatre.stage.run(plan.NODE, [*KUBE_PROXY, *words, *theatre.files.options()])
     return words, answer

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kubeproxy.cli import demo_cluster as plan
-from kubeproxy.cli.demo_acts import KUBE_PROXY, Theatre
+from kubeproxy.cli.demo_acts import Theatre
+from kubeproxy.cli.demo_proxy import KUBE_PROXY
 from kubeproxy.cli.stage.rooms import DIES_WITH_US
 
 HINTS = """
@@ -49,7 +50,7 @@ def linger(theatre: Theatre) -> None:
     """A shell on the node until it is left; without a terminal, until somebody interrupts us."""
     tools = write_tools(theatre)
     rooms = ", ".join(name for name in theatre.stage.residents if name not in ("client", "lan"))
-    hints = HINTS.format(manifests=theatre.manifests, log=theatre.log, rooms=rooms)
+    hints = HINTS.format(manifests=theatre.files.manifests, log=theatre.files.log, rooms=rooms)
     if sys.stdin.isatty():
         print(f"This is a shell on {plan.NODE}; leaving it takes the cluster down.{hints}", flush=True)
         _shell([str(tools / "on"), plan.NODE, "bash", "--norc", "-i"])
@@ -69,13 +70,14 @@ def _shell(argv: list[str]) -> None:
 
 def write_tools(theatre: Theatre) -> Path:
     """Two commands that know this cluster: `on ROOM COMMAND...`, and `explain` with the proxy's options."""
-    folder = theatre.folder / "bin"
+    folder = theatre.files.folder / "bin"
     folder.mkdir()
     pids = {name: resident.pid for name, resident in theatre.stage.residents.items()}
     _script(folder / "on", on_script(pids, [folder, Path(sys.executable).parent]))
     command = [*KUBE_PROXY, "explain"]
     _script(
-        folder / "explain", VERB.format(command=shlex.join(command), options=shlex.join(theatre.options()))
+        folder / "explain",
+        VERB.format(command=shlex.join(command), options=shlex.join(theatre.files.options())),
     )
     return folder
 

@@ -1,6 +1,9 @@
 """What the oracle says of a dial on the stage before it is made, and whether it came true."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,10 +25,18 @@ AT_ONCE_MS = 900.0
 
 
 class Oracle:
-    """Knows the manifests of a directory and the layout of the stage; sends no packet."""
+    """Knows the manifests of a directory and the layout of the stage; sends no packet.
+
+    `settings` are fields of the NodeViews that another configuration than the demo's would change.
+    """
 
     def __init__(
-        self, folder: Path, layout: Layout, node: str = "node-a", manners: Manners = CLASSIC
+        self,
+        folder: Path,
+        layout: Layout,
+        node: str = "node-a",
+        manners: Manners = CLASSIC,
+        settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.rooms = {room.name: room for room in layout.rooms}
         self.node, self.manners = node, manners
@@ -33,7 +44,8 @@ class Oracle:
         changed = tracker.fold(ManifestsSource(folder).read().changes)
         known = tracker.node(node)
         zone = known.metadata.labels.get(ZONE, "") if known else ""
-        self.views = {family: view(self.rooms[node], family, zone) for family in Family}
+        room = self.rooms[node]
+        self.views = {family: replace(view(room, family, zone), **settings) for family in Family}
         self.addresses: dict[Family, Addresses] = {}
         for family, own in self.views.items():
             routes = Routes()

@@ -47,13 +47,13 @@ def dials(order: Order) -> Order:
     """Many different dials at once: those that meet silence take their time together."""
     questions = order["dials"]
     answers: list[Order] = [{} for _ in questions]
-    gate = threading.Semaphore(AT_ONCE)
+    todo = iter(range(len(questions)))
 
-    def one(index: int) -> None:
-        with gate:
+    def some() -> None:
+        for index in todo:
             answers[index] = dial(questions[index])
 
-    threads = [threading.Thread(target=one, args=(index,)) for index in range(len(questions))]
+    threads = [threading.Thread(target=some) for _ in range(min(AT_ONCE, len(questions)))]
     for thread in threads:
         thread.start()
     for thread in threads:
