@@ -1,4 +1,4 @@
-"""The command: a verb when the first word is one, the daemon otherwise, as a drop-in must start like the original."""
+"""The command: a verb when the first word is one, else the daemon, as a drop-in must start."""
 
 import sys
 from collections.abc import Callable, Sequence

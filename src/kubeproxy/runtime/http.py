@@ -81,14 +81,13 @@ async def _skip_body(reader: asyncio.StreamReader, request: Request) -> None:
 
 
 def written(request: Request, answer: Answer, *, close: bool) -> bytes:
-    """An answer as bytes; headers in the order in which Go's server sorts them."""
-    headers = dict(answer.headers)
-    headers["Date"] = formatdate(usegmt=True)
-    headers["Content-Length"] = str(len(answer.body))
+    """An answer as bytes, its headers in the order in which Go's server sends them."""
+    headers = [*sorted(answer.headers), ("Date", formatdate(usegmt=True))]
+    headers.append(("Content-Length", str(len(answer.body))))
     if close:
-        headers["Connection"] = "close"
+        headers.append(("Connection", "close"))
     phrase = HTTPStatus(answer.status).phrase
-    lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {headers[name]}" for name in sorted(headers))]
+    lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {value}" for name, value in headers)]
     body = b"" if request.method == "HEAD" else answer.body
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 

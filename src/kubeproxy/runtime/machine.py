@@ -1,0 +1,78 @@
+"""This machine's kernel, as the loop asks for it: commits, readings, addresses and flows."""
+
+from collections.abc import Iterable, Sequence
+
+from kubeproxy.kernel import netlink
+from kubeproxy.kernel.errors import KernelError, Unsure
+from kubeproxy.kernel.flavour import choose
+from kubeproxy.kernel.processes import Flavour, Programs
+from kubeproxy.kernel.tableinfo import legacy_tables
+from kubeproxy.model.identity import Family
+from kubeproxy.wire.conntrack import Flow
+from kubeproxy.wire.netlink import AF_INET, AF_INET6, WireError
+from kubeproxy.wire.op import Operation
+from kubeproxy.wire.restore import Restore, SavedTables
+from kubeproxy.wire.rtnetlink import LocalAddress
+
+#: Services in one portion of a large load: see docs/decisions/0004
+PORTION = 100
+NUMBERS = {Family.IPV4: AF_INET, Family.IPV6: AF_INET6}
+TABLES = ("mangle", "filter", "nat")
+
+
+class LinuxMachine:
+    """Everything blocks, so it is called from worker threads."""
+
+    def __init__(self, programs: Programs, because: str) -> None:
+        self.programs, self.because = programs, because
+        self._stopping = False
+
+    @classmethod
+    def found(cls) -> "LinuxMachine":
+        choice = choose()
+        return cls(choice.programs, choice.reason)
+
+    @property
+    def flavour(self) -> str:
+        return self.programs.flavour.value
+
+    @property
+    def version(self) -> str:
+        return ".".join(map(str, self.programs.version()))
+
+    @property
+    def portion(self) -> int | None:
+        """Only the nft flavour's program gets slower with the square of a payload."""
+        return PORTION if self.programs.flavour is Flavour.NFT else None
+
+    def stop(self) -> None:
+        """No operation begins from now on; the one at work ends by itself."""
+        self._stopping = True
+
+    def commit(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            if self._stopping:
+                raise Unsure("commit", "the proxy is stopping")
+            if isinstance(op, Restore):
+                self.programs.restore(op)
+
+    def read(self, *, ipv6: bool) -> SavedTables:
+        try:
+            return SavedTables.read(self.programs.save(ipv6, TABLES))
+        except WireError as error:
+            raise KernelError(self.programs.name(ipv6, "-save"), str(error)) from error
+
+    def holds_tables(self, ipv6: bool) -> bool:
+        """Whether reading would find anything: reading a legacy table that is not there would make it."""
+        if self.programs.flavour is Flavour.NFT:
+            return True
+        return bool(legacy_tables(AF_INET6 if ipv6 else AF_INET))
+
+    def addresses(self) -> tuple[LocalAddress, ...]:
+        return netlink.local_addresses()
+
+    def udp_flows(self, family: Family) -> tuple[Flow, ...]:
+        return netlink.udp_flows(NUMBERS[family])
+
+    def delete_flows(self, flows: Iterable[Flow]) -> int:
+        return netlink.delete_flows(flows)
