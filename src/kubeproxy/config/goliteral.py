@@ -80,14 +80,14 @@ def parse_float32(text: str) -> float:
 
 def float32(number: float) -> float:
     """The nearest number that four bytes hold; OverflowError when there is none."""
-    narrowed: float = struct.unpack("f", struct.pack("f", number))[0]
+    narrowed: float = struct.unpack("<f", struct.pack("<f", number))[0]
     return narrowed
 
 
 def float32_text(number: float) -> str:
     """The shortest text that reads back as the same four bytes: 5, 0.1, 1e+10."""
-    text = next(text for digits in range(1, 10) if float32(float(text := f"{number:.{digits}g}")) == number)
-    return text
+    spellings = (f"{number:.{digits}g}" for digits in range(1, 10))
+    return next(text for text in spellings if float32(float(text)) == number)
 
 
 def split_list(text: str) -> tuple[str, ...]:

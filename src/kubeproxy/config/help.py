@@ -23,7 +23,8 @@ def help_text(commands: Sequence[tuple[str, str]] = ()) -> str:
     """Usage, the other commands with a word on each, and every flag that is not on its way out."""
     shown = [flag for flag in flags().values() if not flag.deprecated]
     width = max(len(_name(flag)) for flag in shown)
-    opening = _OPENING + "".join(f"  kube-proxy {name:<{width - 9}}  {what}\n" for name, what in commands)
+    forms = [(f"kube-proxy {name}", what) for name, what in commands]
+    opening = _OPENING + "".join(f"  {form:<{width}}  {what}\n" for form, what in forms)
     parts = [opening, _FORMS]
     for group in Group:
         lines = [_line(flag, width) for flag in shown if flag.group is group]

@@ -51,8 +51,8 @@ _FIELDS: Final = """\
 is a value. Elsewhere null is the same as leaving the field out, except that a duration must not be null.
 
 Sync periods and `masqueradeAll` count in the block of the mode in use: `nftables` for nftables, `ipvs` for
-ipvs (but `iptables.masqueradeAll`), `iptables` for the others. A written file shows zero in the blocks that do
-not count.
+ipvs (but `iptables.masqueradeAll`), `iptables` for the others. A written file shows zero in the blocks
+that do not count.
 
 | Field | Type | Default | Flag | Modes | Meaning |
 |---|---|---|---|---|---|

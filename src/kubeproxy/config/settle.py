@@ -8,6 +8,7 @@ from kubeproxy.config.duration import Duration
 from kubeproxy.config.schema import PRIMARY, KubeProxyConfig
 
 _NONE: Final = Duration(0)
+_DEFAULT: Final = KubeProxyConfig()
 
 
 def settled(config: KubeProxyConfig) -> KubeProxyConfig:
@@ -28,4 +29,6 @@ def settled(config: KubeProxyConfig) -> KubeProxyConfig:
         config = replace(config, iptables=iptables)
     if mode == "nftables" and not config.nodePortAddresses:
         config = replace(config, nodePortAddresses=(PRIMARY,))
-    return config if mode == "userspace" else replace(config, portRange="")
+    if mode != "userspace":
+        config = replace(config, portRange="", udpIdleTimeout=_DEFAULT.udpIdleTimeout)
+    return config
