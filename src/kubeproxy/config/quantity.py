@@ -1,59 +1,57 @@
 """Amounts such as 64Ki or 1M, kept in the one spelling Kubernetes writes them in."""
 
 import re
-from fractions import Fraction
 from typing import Final
 
 _QUANTITY: Final = re.compile(
-    r"(?P<sign>[+-]?)(?P<number>[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})"
+    r"(?P<sign>[+-]?)(?=\.?[0-9])(?P<whole>[0-9]{0,40})(?:\.(?P<fraction>[0-9]{0,40}))?"
     r"(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3}|)\Z",
     re.ASCII,
 )
+_RULE: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
+#: powers of ten, largest first
 _DECIMAL: Final = {
-    "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
+    "E": 18, "P": 15, "T": 12, "G": 9, "M": 6, "k": 3, "": 0, "m": -3, "u": -6, "n": -9,
 }  # fmt: skip
-_SMALLEST: Final = Fraction(1, 10**9)
+#: amounts are counted in billionths, the finest that is kept
+_FINEST: Final = -9
+_ONE: Final = 10**9
 
 
 def canonical_quantity(text: str) -> str:
     """The same amount with the largest suffix that leaves a whole number, or a ValueError."""
     found = _QUANTITY.match(text)
     if found is None:
-        raise ValueError("quantities must match the regular expression " + _DESCRIBED)
-    suffix = found["suffix"]
-    amount = Fraction(found["number"] if found["number"] != "." else "0") * _factor(suffix)
-    amount = -(-amount // _SMALLEST) * _SMALLEST  # finer than a billionth is rounded away from zero
-    sign = "-" if found["sign"] == "-" and amount else ""
-    if suffix in _BINARY and amount >= 1024 and amount.denominator == 1:
-        return sign + _with_binary_suffix(int(amount))
-    return sign + _with_decimal_suffix(amount, exponent=suffix[:1] in ("e", "E") and len(suffix) > 1)
-
-
-_DESCRIBED: Final = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-
-
-def _factor(suffix: str) -> Fraction:
+        raise ValueError(_RULE)
+    suffix, fraction = found["suffix"], found["fraction"] or ""
+    digits = int(found["whole"] + fraction or 0)
     if suffix in _BINARY:
-        return Fraction(_BINARY[suffix])
-    if suffix in _DECIMAL:
-        return Fraction(10) ** _DECIMAL[suffix]
-    return Fraction(10) ** int(suffix[1:])
+        amount = _scaled(digits * _BINARY[suffix], -len(fraction))
+    else:
+        power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+        amount = _scaled(digits, power - len(fraction))
+    sign = "-" if found["sign"] == "-" and amount else ""
+    if suffix in _BINARY and amount >= 1024 * _ONE and amount % _ONE == 0:
+        return sign + _with_binary_suffix(amount // _ONE)
+    return sign + _with_decimal_suffix(amount, exponent=len(suffix) > 1 and suffix not in _BINARY)
+
+
+def _scaled(digits: int, power: int) -> int:
+    """digits · 10^power in billionths; what is finer is rounded away from zero."""
+    shift = power - _FINEST
+    ten: int = 10 ** abs(shift)
+    return digits * ten if shift >= 0 else -(-digits // ten)
 
 
 def _with_binary_suffix(amount: int) -> str:
-    for suffix, size in reversed(_BINARY.items()):
-        if amount % size == 0:
-            return f"{amount // size}{suffix}"
-    return str(amount)
+    suffix, size = next(((s, size) for s, size in reversed(_BINARY.items()) if amount % size == 0), ("", 1))
+    return f"{amount // size}{suffix}"
 
 
-def _with_decimal_suffix(amount: Fraction, exponent: bool) -> str:
+def _with_decimal_suffix(amount: int, exponent: bool) -> str:
     if amount == 0:
         return "0"
-    for suffix, power in reversed(_DECIMAL.items()):
-        scaled = amount / Fraction(10) ** power
-        if scaled.denominator == 1:
-            ending = (f"e{power}" if power else "") if exponent else suffix
-            return f"{scaled.numerator}{ending}"
-    raise AssertionError("every amount is a whole number of billionths")
+    suffix, power = next((s, p) for s, p in _DECIMAL.items() if amount % 10 ** (p - _FINEST) == 0)
+    ending = f"e{power}" if exponent and power else "" if exponent else suffix
+    return f"{amount // 10 ** (power - _FINEST)}{ending}"
