@@ -217,7 +217,7 @@ FILES = [
     # the bytes of the file                                              the document, its text      what to do
     (b"kind: Service\n\tname: x\n", 1, "name: x", "indent with spaces"),
     (b"a: b: c\n", 1, "a: b: c", "in quotes"),
-    (b"a: [1, 2\n", 1, "", "brackets"),
+    (b"a: [1, 2\n", 1, "a: [1, 2", "brackets"),
     (b"a: 1\na: 2\n", 1, "a: 2", "remove one"),
     (b"a: *nowhere\n", 1, "a: *nowhere", "write the value out"),
     (b"a: !!python/object:os.system x\n", 1, "a: !!python/object:os.system x", "without a tag"),

@@ -30,7 +30,9 @@ def test_manifests_become_what_the_api_server_made_of_them(case: str, tmp_path: 
         (returned / f"{resource}.json").write_text(json.dumps(objects))
     ours = ManifestsSource(written).read()
     theirs = ManifestsSource(returned).read()
-    assert {name: obj for name, obj in upserts(theirs).items() if name not in BUILT_IN - set(upserts(ours))} == upserts(ours)
+    assert {
+        name: obj for name, obj in upserts(theirs).items() if name not in BUILT_IN - set(upserts(ours))
+    } == upserts(ours)
     assert [str(n) for n in (*ours.notices, *theirs.notices) if n.level is not Level.INFO] == []
 
 

@@ -7,8 +7,8 @@ preference that follows from its name alone, and fixed rules tell apart those th
 1.  A value that somebody wrote down is never given to anybody else.
 2.  A claimant gets its first preference, unless that is written down by somebody or is also the first
     preference of a claimant whose name sorts before its own.
-3.  So a Service that comes or goes moves the value of another only if both would have the same one: it goes
-    to the one for whom it ranks highest, and among equals to the name that sorts first.
+3.  Two meet only where both want one value: it goes to the one for whom it ranks higher, and among equals
+    to the name that sorts first. The other has its next preference, and so on; whoever meets nobody stays.
 4.  The outcome depends on the claimants, the values written down and the ranges; on nothing else.
 
 It is a stable matching with the claimants proposing, which has exactly one outcome whatever the order.

@@ -78,7 +78,8 @@ def _fill_ips(spec: ServiceSpec) -> ServiceSpec:
     families, found = spec.ipFamilies, families_of(ips)
     if len(set(found)) == len(ips):
         families += found[len(families) :]
-    policy = spec.ipFamilyPolicy or ("RequireDualStack" if len(families) > 1 or len(ips) > 1 else "SingleStack")
+    dual = len(families) > 1 or len(ips) > 1
+    policy = spec.ipFamilyPolicy or ("RequireDualStack" if dual else "SingleStack")
     return replace(spec, clusterIP=first, clusterIPs=ips, ipFamilies=families, ipFamilyPolicy=policy)
 
 

@@ -6,6 +6,7 @@ serving. Only removing an object, its file or its name takes it away; an absent 
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -26,7 +27,7 @@ LONGEST_FILE: Final = 64 * 1024 * 1024
 
 _ORDER: Final = ("Node", "ServiceCIDR", "Service", "EndpointSlice")
 _DEBOUNCE_MS: Final = 200
-_QUIET_MS: Final = 50
+_QUIET_MS: Final = 25
 _TICK_MS: Final = 500
 _SHARE_OF_SCANS: Final = 100
 
@@ -51,6 +52,7 @@ class ManifestsSource:
         self._objects: dict[Ref, KubeObject] = {}
         self._told: frozenset[Notice] = frozenset()
         self._synced = False
+        self._cost = 0.0
 
     def read(self) -> Reading:
         """What changed since the last reading; never an exception, whatever the directory holds."""
@@ -72,7 +74,9 @@ class ManifestsSource:
         while True:
             async with aclosing(self._stirs()) as stirs:
                 async for _ in stirs:
+                    before = time.monotonic()
                     reading = await asyncio.to_thread(self.read)
+                    self._cost = time.monotonic() - before
                     if reading:
                         yield reading
 
@@ -107,7 +111,6 @@ class ManifestsSource:
         network: so there is a look now and then too, as seldom as keeps its cost to a hundredth of the time.
         """
         watched = await asyncio.to_thread(self._identity)
-        clock = asyncio.get_running_loop().time
         yield
         if watched is None:
             await asyncio.sleep(_TICK_MS / 1000)
@@ -125,10 +128,9 @@ class ManifestsSource:
         try:
             async with aclosing(events) as batches:
                 async for batch in batches:
-                    if batch or clock() >= due:
-                        before = clock()
+                    if batch or time.monotonic() >= due:
                         yield
-                        due = clock() + _SHARE_OF_SCANS * (clock() - before)
+                        due = time.monotonic() + _SHARE_OF_SCANS * self._cost
                     if await asyncio.to_thread(self._identity) != watched:
                         return
         except (OSError, RuntimeError):
@@ -175,7 +177,7 @@ def _file(name: str, data: bytes | Unreadable, before: _File) -> _File:
 def _kept(name: str, entries: tuple[Entry, ...]) -> Iterator[Notice]:
     if entries:
         others = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
-        problem = f"{entries[0].ref}{others} stay as last read"
+        problem = f"kept as last read: {entries[0].ref}{others}"
         remedy = "correct the file, or remove what shall go"
         yield Notice(Level.WARNING, shown(name), 0, None, "", "", problem, remedy)
 

@@ -56,7 +56,7 @@ class YamlError(ValueError):
 
     def __init__(self, part: Part, line: int, problem: str, remedy: str) -> None:
         self.line = part.line + line
-        self.text = _line(part, line).strip()
+        self.text = _line(part, line).strip() or part.text.strip().rpartition("\n")[2].strip()
         self.problem = f"line {self.line}: {problem}"
         self.remedy = remedy
         super().__init__(self.problem)
