@@ -27,7 +27,8 @@ class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
     def __init__(
         self, family: Family, backend: Backend[RulesetT, KnownT, ReadT_contra], node: NodeView
     ) -> None:
-        self.family, self.backend, self.node = family, backend, node
+        self.family, self.backend = family, backend
+        self.node = self.next_node = node
         self.routes = Routes()
         self.wanted: RulesetT = backend.prepare(node)
         #: None: only reading the kernel can tell

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 
+from kubeproxy.api.addresses import family_of, parse_cidr
 from kubeproxy.api.node import Node
 from kubeproxy.config.node import NodeIPs, candidate_ips, node_ips
 from kubeproxy.config.nodeports import NodePortSelection, select_node_port_networks
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.model.identity import Family
-from kubeproxy.routes.nodeview import DetectBy, Detector, NodePortAddresses, NodeView, network_of
+from kubeproxy.routes.nodeview import DetectBy, Detector, NodePortAddresses, NodeView
 from kubeproxy.wire.netlink import AF_INET, AF_INET6
 from kubeproxy.wire.rtnetlink import LocalAddress
 
@@ -53,8 +54,9 @@ def detector(config: KubeProxyConfig, family: Family, node: Node | None) -> Dete
     if mode == "InterfaceNamePrefix":
         return Detector(DetectBy.INTERFACE_PREFIX, config.detectLocal.interfaceNamePrefix)
     cidrs = pod_cidrs(node) if mode == "NodeCIDR" else config.cluster_cidrs
-    first = next((cidr for cidr in cidrs if cidr.strip() and _family_of(cidr.strip()) is family), None)
-    return Detector(DetectBy.CIDR, str(network_of(first.strip()))) if first else None
+    networks = (network for cidr in cidrs if (network := parse_cidr(cidr.strip())) is not None)
+    first = next((network for network in networks if family_of(network) == family.value), None)
+    return None if first is None else Detector(DetectBy.CIDR, str(first))
 
 
 def pod_cidrs(node: Node | None) -> tuple[str, ...]:
@@ -80,7 +82,3 @@ def health_hosts(view: NodeView) -> tuple[str, ...]:
 def _on_loopback(config: KubeProxyConfig, family: Family, selection: NodePortSelection) -> bool:
     wanted = config.mode == "iptables" and config.iptables.localhostNodePorts
     return wanted and family is Family.IPV4 and selection.holds_ipv4_loopback
-
-
-def _family_of(cidr: str) -> Family:
-    return Family.IPV6 if ":" in cidr else Family.IPV4

@@ -169,7 +169,9 @@ class Proxy:
                 self._recorder.record(reading.changes, time.monotonic() - started)
             was_ready = self.ready
             self.tracker.hear(reading.changes)
-            self._hand_on(first=self.ready and not was_ready)
+            if self.ready:
+                # Before everything is known nothing is taken: the tracker lets cancel out what does.
+                self._hand_on(first=not was_ready)
 
     def _hand_on(self, *, first: bool) -> None:
         """Give every lane what concerns it; the first time, also when there is nothing at all to program."""
