@@ -14,8 +14,10 @@ from kubeproxy.packets.packet import Outcome, Story
 from tests.lab.cluster import FRONTS, OFFERS, PLACES, PODS, POLICIES, WHO, Cell, Policy, cells, manifests
 from tests.lab.proxied import Proxied, proxied
 
-#: the last Services of the table, in both families
-READY = [Dial("caller", OFFERS[0].address("cluster IP", family), 80) for family in ("IPv4", "IPv6")]
+#: refused until the rules are there, which are connected last of all
+READY = [
+    Dial("caller", OFFERS[0].address("node port", family), OFFERS[0].node_port) for family in ("IPv4", "IPv6")
+]
 
 
 class Played(NamedTuple):
@@ -70,7 +72,7 @@ def test_every_packet_goes_where_the_oracle_says(
         for cell, one in played.items()
         if (cell.who, cell.offer.place, cell.offer.policy) == (who, place, policy)
     ]
-    assert len(mine) >= 12, "the table lost its cells"
+    assert mine or who == "a pod on node-b", "the table lost its cells"
     wrong = [f"{cell.dial}: {one.lie}\n{one.story}" for cell, one in mine if one.lie]
     assert not wrong, "\n".join(wrong)
 
@@ -81,7 +83,7 @@ def test_there_are_cells_of_every_kind(played: dict[Cell, Played]) -> None:
     assert len(distinct) >= 100
     for family in ("IPv4", "IPv6"):
         seen = {one.answer.outcome for cell, one in played.items() if cell.family == family}
-        assert seen == {Fate.ARRIVED, Fate.REFUSED, Fate.SILENT, Fate.UNREACHABLE}
+        assert seen == {Fate.ARRIVED, Fate.REFUSED, Fate.SILENT}
         told = {one.story.outcome for cell, one in played.items() if cell.family == family}
         assert told == set(Outcome)
 
@@ -114,8 +116,9 @@ def brief(one: Played) -> str:
     """What came of it in a word or two."""
     if one.lie:
         return "UNEXPECTED"
-    if one.answer.outcome is Fate.ARRIVED:
-        return "sees client" if one.answer.client == one.story.packet.source else "sees node"
     if one.story.outcome is Outcome.UNTOUCHED:
         return "no Service"
+    if one.answer.outcome is Fate.ARRIVED:
+        rewritten = any(c.masqueraded for c in one.story.choices if c.endpoint == one.answer.at)
+        return "sees node" if rewritten else "sees client"
     return {Fate.REFUSED: "refused", Fate.SILENT: "dropped"}[one.answer.outcome]

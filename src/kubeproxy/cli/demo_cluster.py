@@ -103,8 +103,8 @@ ROWS = (
 
 #: answers only when everything stands: what is loaded in portions is connected last
 READY = (
-    client("web", "198.51.100.10", 80).dial,
-    client("web", "fd00:198::10", 80).dial,
+    client("web", "192.168.50.11", 30080).dial,
+    client("web", "fd00:50::11", 30080).dial,
 )
 #: who goes away in the second act, from which Service, and who notices
 LEAVER, LEFT = "web-2", client("web, load balancer", "198.51.100.10", 80)

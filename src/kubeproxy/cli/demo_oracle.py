@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kubeproxy.cli.stage.echo import spelled
 from kubeproxy.cli.stage.layout import POD_RANGES, Layout, Room, bare, same_family
 from kubeproxy.cli.stage.questions import Answer, Dial, Fate
 from kubeproxy.model.identity import Family, Protocol
@@ -105,15 +106,19 @@ class Oracle:
         return "" if ends and sees else f"should be {fate} {where} as without Services, but: {answer}"
 
     def without_services(self, dial: Dial) -> tuple[Fate, str]:
-        """What becomes of a dial where no Service has a say: the wiring alone decides."""
+        """What becomes of a dial where no Service has a say: the wiring alone decides.
+
+        An address that nobody in the cluster has is the world's.
+        """
         for room in self.rooms.values():
             if dial.to in {bare(a) for nic in room.nics for a in nic.addresses} or (
                 room.name == dial.room and is_loopback(dial.to)
             ):
                 served = f"{dial.port}/{dial.protocol}" in room.serves
-                at = f"[{dial.to}]:{dial.port}" if ":" in dial.to else f"{dial.to}:{dial.port}"
-                return (Fate.ARRIVED, at) if served else (Fate.REFUSED, "")
-        return Fate.UNREACHABLE, ""
+                return (Fate.ARRIVED, spelled(dial.to, dial.port)) if served else (Fate.REFUSED, "")
+        if f"{dial.port}/{dial.protocol}" in self.rooms["world"].serves:
+            return Fate.ARRIVED, spelled(dial.to, dial.port)
+        return Fate.REFUSED, ""
 
 
 CHECKS = {

@@ -5,6 +5,7 @@ Runs inside the namespaces, in a bare interpreter: the standard library only. A 
 `outcome`, and for one that arrived `name`, `at` and `sees`.
 """
 
+import contextlib
 import errno
 import os
 import re
@@ -23,7 +24,11 @@ SAID = re.compile(r"(?P<name>\S+) at (?P<at>\S+) sees (?P<sees>\S+)\n\Z")
 NO_LINGER = struct.pack("ii", 1, 0)
 
 # Not in the socket module of Python 3.11.
-IPV6_RECVERR = 25
+IP_RECVERR, IPV6_RECVERR = 11, 25
+_RECVERR = {
+    socket.AF_INET: (socket.IPPROTO_IP, IP_RECVERR),
+    socket.AF_INET6: (socket.IPPROTO_IPV6, IPV6_RECVERR),
+}
 
 #: what the kernel says when a packet does not get through
 MEANING = {
@@ -33,7 +38,7 @@ MEANING = {
     errno.ENETUNREACH: UNREACHABLE,
     errno.EACCES: UNREACHABLE,
     errno.ETIMEDOUT: SILENT,
-    # The sender's own firewall dropped it.
+    # Somebody's firewall on the way out.
     errno.EPERM: SILENT,
 }
 
@@ -77,12 +82,25 @@ def say(sock: socket.socket) -> str:
 def _exchange(question: dict[str, Any]) -> str:
     protocol = question.get("protocol", "TCP")
     if protocol == "UDP":
-        with _connected(question, socket.SOCK_DGRAM, 0) as sock:
-            sock.send(b"who\n")
-            return sock.recv(4096).decode()
+        return _datagram(question)
     with _connected(question, socket.SOCK_STREAM, SCTP if protocol == "SCTP" else 0) as sock:
         sock.sendall(f"GET {question.get('path', '/')} HTTP/1.0\r\n\r\n".encode())
         return _everything(sock)
+
+
+def _datagram(question: dict[str, Any]) -> str:
+    with _connected(question, socket.SOCK_DGRAM, 0) as sock:
+        # Without asking, a UDP socket is told only that a port is closed, not that a host is away.
+        level, option = _RECVERR[sock.family]
+        sock.setsockopt(level, option, 1)
+        # A refusal on this very machine stops the packet and is reported by the next call.
+        with contextlib.suppress(PermissionError):
+            sock.send(b"who\n")
+            return sock.recv(4096).decode()
+        sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            return sock.recv(4096).decode()
+        raise TimeoutError
 
 
 def _everything(sock: socket.socket) -> str:

@@ -16,7 +16,7 @@ HOLD = b"hold"
 PATIENCE = 10.0
 
 # Not in the socket module of Python 3.11.
-IP_PKTINFO, IPV6_RECVPKTINFO, IPV6_PKTINFO = 8, 49, 50
+IP_PKTINFO, IPV6_RECVPKTINFO, IPV6_PKTINFO, IPV6_FREEBIND = 8, 49, 50, 78
 
 
 def spelled(address: str, port: int) -> str:
@@ -90,6 +90,8 @@ def _answer_datagrams(name: str, sock: socket.socket, port: int) -> None:
         sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
     else:
         sock.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+        # A whole network may be routed here; the kernel lets nobody send as an address of it otherwise.
+        sock.setsockopt(socket.IPPROTO_IPV6, IPV6_FREEBIND, 1)
     while True:
         # A refusal of an earlier answer is reported here: not this client's concern.
         with contextlib.suppress(OSError):

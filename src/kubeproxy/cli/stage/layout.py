@@ -1,7 +1,8 @@
 """The plan of the little cluster: which namespaces there are, how they are wired, who lives where.
 
     client ── lan ──┬── node-a ── its pods      (the proxy runs on node-a)
-                    └── node-b ── its pods      (a plain router)
+              │     └── node-b ── its pods      (a plain router)
+            world                               (whatever node-a sends on although it is no Service's)
 
 The LAN is a router with a cable to each node, as in most clouds: no bridge, whose ports take seconds
 to wake up. All addresses exist inside the namespaces only, so they collide with nothing on the machine.
@@ -94,7 +95,9 @@ POD_RANGES = ("10.244.0.0/16", "fd00:10:244::/48")
 SERVICE_RANGES = ("10.96.0.0/16", "fd00:10:96::/112")
 #: load balancer addresses and external IPs: the LAN sends them to node-a, nobody has them
 OUTSIDE_RANGES = ("198.51.100.0/24", "fd00:198::/64")
-DEAD_END = 100
+WORLD_ADDRESSES, WORLD_GATEWAYS = ("192.0.2.9/24", "fd00:9::9/64"), ("192.0.2.1/24", "fd00:9::1/64")
+#: the routing table for what comes from the first node
+FROM_FIRST_NODE = 100
 
 
 def bare(address: str) -> str:
@@ -113,12 +116,12 @@ def pod_nic(pod: Pod) -> str:
 
 
 def cluster(pods: Sequence[Pod], nodes: Sequence[Node] = NODES) -> Layout:
-    """Rooms and cables for these pods: a client, the LAN, the nodes, and a room per pod."""
+    """Rooms and cables for these pods: a client, the LAN, the world, the nodes, and a room per pod."""
     by_name = {node.name: node for node in nodes}
-    rooms = [_client(), _lan(nodes)]
+    rooms = [_client(), _lan(nodes), _world()]
     rooms += [_node(node, [pod for pod in pods if pod.node == node.name]) for node in nodes]
     rooms += [_pod(pod, by_name[pod.node]) for pod in pods]
-    links = [Link("lan", "wan", "client", "eth0")]
+    links = [Link("lan", "to-client", "client", "eth0"), Link("lan", "to-world", "world", "eth0")]
     links += [link for node in nodes for link in _node_links(node)]
     links += [Link(pod.node, pod_nic(pod), pod.name, "eth0") for pod in pods]
     return Layout(tuple(rooms), tuple(links))
@@ -151,27 +154,35 @@ def _client() -> Room:
 def _lan(nodes: Sequence[Node]) -> Room:
     """The router between the nodes and the client.
 
-    It hands Service addresses to the first node, except when that node itself sends them: what no
-    Service took there must end here and not go round in circles.
+    It hands Service addresses to the first node; what that node itself sends to one goes to the world:
+    no Service took it, and it must not come back.
     """
-    nics, routes = [Nic("wan", CLIENT_GATEWAYS)], []
+    nics, routes = [Nic("to-client", CLIENT_GATEWAYS), Nic("to-world", WORLD_GATEWAYS)], []
     for node in nodes:
         nics.append(Nic(f"to-{node.name}", LAN_GATEWAYS))
         routes += [f"route add {address} dev to-{node.name}" for address in node.addresses]
         if node.further:
             nics.append(Nic(f"to2-{node.name}", LAN_GATEWAYS))
             routes += [f"route add {address} dev to2-{node.name}" for address in node.further]
-        routes += [f"route add {network} via {_of(node, network)}" for network in node.pod_networks]
+        routes += [f"route add {network} via {_of(node.addresses, network)}" for network in node.pod_networks]
     for network in (*SERVICE_RANGES, *OUTSIDE_RANGES):
-        routes.append(f"route add {network} via {_of(nodes[0], network)}")
-        routes.append(f"route add unreachable {network} table {DEAD_END}")
-    rule = f"rule add iif to-{nodes[0].name} lookup {DEAD_END}"
+        routes.append(f"route add {network} via {_of(nodes[0].addresses, network)}")
+        world = bare(_of(WORLD_ADDRESSES, network))
+        routes.append(f"route add {network} via {world} table {FROM_FIRST_NODE}")
+    rule = f"rule add iif to-{nodes[0].name} lookup {FROM_FIRST_NODE}"
     return Room("lan", tuple(nics), routes=tuple(routes), rules=(rule,), forwards=True)
 
 
-def _of(node: Node, network: str) -> str:
-    """The node's LAN address of a network's family."""
-    return next(address for address in node.addresses if same_family(network, address))
+def _world() -> Room:
+    """Has every Service's address, so that whoever arrives here was let through by the node."""
+    routes = [f"route add default via {bare(gateway)}" for gateway in WORLD_GATEWAYS]
+    routes += [f"route add local {network} dev lo" for network in (*SERVICE_RANGES, *OUTSIDE_RANGES)]
+    return Room("world", (Nic("eth0", WORLD_ADDRESSES),), tuple(routes), serves=("80/TCP", "80/UDP"))
+
+
+def _of(addresses: Sequence[str], network: str) -> str:
+    """The first address of a network's family."""
+    return next(address for address in addresses if same_family(network, address))
 
 
 def _node(node: Node, pods: Sequence[Pod]) -> Room:
