@@ -236,6 +236,10 @@ def choices() -> Iterator[dict[str, Any]]:
         name = f"choice-{count}"
         yield service(name, [choice_address(count, family) for family in FAMILIES])
         for family in FAMILIES:
-            own = [a for a in MANY.addresses if (":" in a) == (family == "IPv6")][:count]
-            entries = [{"addresses": [a], "nodeName": "node-a", "conditions": READY} for a in own]
-            yield endpoint_slice(name, family, entries)
+            yield endpoint_slice(name, family, many(family, count))
+
+
+def many(family: str, count: int) -> list[dict[str, Any]]:
+    """The first endpoints of the namespace that has ten addresses."""
+    own = [a for a in MANY.addresses if (":" in a) == (family == "IPv6")][:count]
+    return [{"addresses": [a], "nodeName": "node-a", "conditions": READY} for a in own]
