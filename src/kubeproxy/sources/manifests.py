@@ -52,6 +52,7 @@ class ManifestsSource:
         self._objects: dict[Ref, KubeObject] = {}
         self._told: frozenset[Notice] = frozenset()
         self._synced = False
+        self._listing: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._cost = 0.0
 
     def read(self) -> Reading:
@@ -59,7 +60,12 @@ class ManifestsSource:
         try:
             scan = self._folder.scan()
         except OSError as error:
+            self._listing = None
             return Reading((), self._news((self._absent(error),), self._told))
+        listing = (scan.names, scan.folders)
+        if not scan.changed and listing == self._listing:
+            return Reading()
+        self._listing = listing
         for name, data in scan.changed.items():
             self._files[name] = _file(name, data, self._files.get(name, _File()))
         self._files = {name: self._files[name] for name in scan.names}
@@ -133,7 +139,7 @@ class ManifestsSource:
                         due = time.monotonic() + _SHARE_OF_SCANS * self._cost
                     if await asyncio.to_thread(self._identity) != watched:
                         return
-        except (OSError, RuntimeError):
+        except (OSError, RuntimeError, ExceptionGroup):
             # No inotify here, or the directory went while the watch was being set up.
             await asyncio.sleep(_TICK_MS / 1000)
 
