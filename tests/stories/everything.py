@@ -7,6 +7,7 @@ stands for all of those, and the combinations prove the whole.
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 from kubeproxy.model.identity import Family
@@ -27,10 +28,12 @@ class Values(NamedTuple):
     sources: list[str]
     destinations: list[str]
     ports: list[int]
+    #: endpoints a client may have been given before; "" is none
+    remembered: list[str]
 
     @property
     def combinations(self) -> int:
-        return len(self.sources) * len(INTERFACES) * len(self.destinations) * len(self.ports) * len(PROTOCOLS)
+        return prod(map(len, (*self, INTERFACES, PROTOCOLS)))
 
 
 def values(world: World) -> Values:
@@ -38,6 +41,7 @@ def values(world: World) -> Values:
     sources = {*world.node.addresses, *LOOPBACKS[family], UNMENTIONED[family]}
     destinations = set(sources)
     ports = {UNMENTIONED_PORT}
+    remembered = {""}
     for decided in world.routes.values():
         for route in decided.routes:
             front = route.frontend
@@ -48,6 +52,8 @@ def values(world: World) -> Values:
                 sources.update(route.allowed.own_addresses)
         sources.update(endpoint.address for endpoint in decided.reachable)
         ports.add(decided.port.health_check_port or UNMENTIONED_PORT)
+        if decided.port.affinity_seconds:
+            remembered.update(map(str, decided.reachable))
     for option, value in _mentioned(world):
         if option == "-s":
             sources.add(_inside(value))
@@ -55,15 +61,13 @@ def values(world: World) -> Values:
             destinations.add(_inside(value))
         elif option == "--dport":
             ports.add(int(value))
-    return Values(sorted(sources), sorted(destinations), sorted(ports))
+    return Values(sorted(sources), sorted(destinations), sorted(ports), sorted(remembered))
 
 
 def packets(world: World) -> Iterator[Packet]:
     found = values(world)
-    for source, interface, destination, port, protocol in product(
-        found.sources, INTERFACES, found.destinations, found.ports, PROTOCOLS
-    ):
-        yield Packet(source, destination, port, protocol, interface)
+    for source, destination, port, known, protocol, interface in product(*found, PROTOCOLS, INTERFACES):
+        yield Packet(source, destination, port, protocol, interface, known)
 
 
 def _mentioned(world: World) -> Iterator[tuple[str, str]]:

@@ -4,16 +4,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kubeproxy.api.change import KubeObject, Upsert
-from kubeproxy.backends.iptables.dialect import Facts, dialect_for
-from kubeproxy.backends.iptables.ruleset import Ruleset, fragment_of
+from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.backends.iptables.text import whole
 from kubeproxy.backends.iptables.walk import walk
+from kubeproxy.model.identity import Family
 from kubeproxy.model.tracker import Tracker
 from kubeproxy.packets.addresses import Addresses
 from kubeproxy.packets.oracle import tell
 from kubeproxy.packets.packet import Packet, Story
 from kubeproxy.routes.decide import Routes, decide
-from kubeproxy.routes.manners import CLASSIC
 from kubeproxy.routes.nodeview import NodeView
 from kubeproxy.wire.iptdump import Table, parse_tables
 
@@ -27,7 +26,7 @@ class World(NamedTuple):
     tables: Mapping[str, Table]
 
     def told(self, packet: Packet) -> Story:
-        return tell(packet, self.addresses, self.node, CLASSIC)
+        return tell(packet, self.addresses, self.node, IPTables.manners)
 
     def walked(self, packet: Packet) -> Story:
         return walk(self.tables, packet, self.node)
@@ -53,9 +52,9 @@ def decided(tracker: Tracker, node: NodeView) -> Routes:
 
 def compiled(routes: Routes, node: NodeView) -> dict[str, Table]:
     """The tables of a node that holds these rules and nothing else."""
-    wanted = Ruleset(dialect_for(node, 14, Facts()))
-    for name, decided_port in routes.items():
-        wanted.put(name, fragment_of(decided_port, wanted.dialect, large=False))
+    backend = IPTables(ipv6=node.family is Family.IPV6, portion=None)
+    wanted = backend.prepare(node)
+    backend.compile(wanted, dict(routes))
     return parse_tables("".join(text for _, text in whole(wanted)).splitlines())
 
 
