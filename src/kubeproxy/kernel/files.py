@@ -18,7 +18,7 @@ def read_sysctl(path: str) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _refused(path, error.errno or 0) from error
+        raise refused_setting(path, error.errno or 0) from error
 
 
 def write_sysctl(op: Sysctl) -> bool:
@@ -32,7 +32,7 @@ def write_sysctl(op: Sysctl) -> bool:
     try:
         _file(op.path).write_text(op.value)
     except OSError as error:
-        raise _refused(op.path, error.errno or 0, op.value) from error
+        raise refused_setting(op.path, error.errno or 0, op.value) from error
     return True
 
 
@@ -42,7 +42,8 @@ def _file(path: str) -> Path:
     return _ROOT / path
 
 
-def _refused(path: str, number: int, value: str = "") -> KernelError:
+def refused_setting(path: str, number: int, value: str = "") -> KernelError:
+    """What is said when the kernel does not let itself be told."""
     thing = f"sysctl {path}={value}" if value else f"sysctl {path}"
     remedy = _REMEDIES.get(number, "")
     if number in (errno.EPERM, errno.EACCES) and not path.startswith("net/"):
