@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from kubeproxy.backends.iptables.compile import Shared, compile_port
+from kubeproxy.backends.iptables.compile import Names, Shared, shared_rules
 from kubeproxy.backends.iptables.names import is_service_chain
 from kubeproxy.backends.iptables.phrases import phrases_of
 from kubeproxy.backends.iptables.ruleset import Fragment, Known, Ruleset, own_text, partly_held
@@ -46,15 +46,17 @@ def _jumps(saved: SavedTables, wanted: Ruleset) -> set[int]:
 
 def _adopt_shared(saved: SavedTables, wanted: Ruleset, known: Known) -> None:
     phrases = phrases_of(wanted.dialect, saved=True)
-    rules: dict[Shared, list[str]] = {part: [] for part in Shared}
-    for part, contributions in wanted.shared.items():
-        for name, _ in contributions:
-            spoken = compile_port(wanted.fragments[name].routes, phrases, large=True)[1]
-            rules[part] += [rule for place, rule in spoken if place is part]
-    ipv6 = wanted.dialect.ipv6
-    rules[Shared.NAT_SERVICES] += [as_saved(rule, ipv6=ipv6) for rule in wanted.tail()]
+    rules: dict[Shared, list[str]] = {part: [] for part in Shared if part.place in saved.chains}
+    for name in sorted(wanted.fragments) if rules else ():
+        routes = wanted.fragments[name].routes
+        for part, rule in shared_rules(routes, Names(routes), phrases):
+            if part in rules:
+                rules[part].append(rule)
     for part, texts in rules.items():
-        if saved.chains.get(part.place) == _saved_digest(part.place[1], texts):
+        tail: tuple[str, ...] = ()
+        if part is Shared.NAT_SERVICES:
+            tail = tuple(as_saved(rule, ipv6=wanted.dialect.ipv6) for rule in wanted.tail())
+        if saved.chains[part.place] == _saved_digest(part.place[1], [*texts, *tail]):
             known.shared[part] = wanted.shared[part].version
             if part is Shared.NAT_SERVICES:
                 known.tail = wanted.tail()
@@ -62,26 +64,29 @@ def _adopt_shared(saved: SavedTables, wanted: Ruleset, known: Known) -> None:
 
 def _adopt_fragments(saved: SavedTables, wanted: Ruleset, known: Known) -> set[str]:
     """Hold what stands there; return the names of all chains that should."""
+    standing = {chain for table, chain in saved.chains if table == NAT and is_service_chain(chain)}
     chains: set[str] = set()
     for name, fragment in wanted.fragments.items():
+        needed = fragment.chains()
+        chains.update(needed)
+        if needed and standing.isdisjoint(needed):
+            continue
         right = _right_chains(saved, fragment, wanted)
-        chains |= right.keys()
-        if all(right.values()):
+        if right == needed.keys():
             known.held[name] = fragment
             continue
-        digests = fragment.chains()
-        there = {chain: digests[chain] if ok else 0 for chain, ok in right.items()}
-        there = {chain: value for chain, value in there.items() if (NAT, chain) in saved.chains}
-        if there:
-            known.held[name] = partly_held(fragment, there)
-            known.partial.add(name)
+        there = {chain: digest if chain in right else 0 for chain, digest in needed.items()}
+        known.held[name] = partly_held(fragment, {c: value for c, value in there.items() if c in standing})
+        known.partial.add(name)
     return chains
 
 
-def _right_chains(saved: SavedTables, fragment: Fragment, wanted: Ruleset) -> dict[str, bool]:
+def _right_chains(saved: SavedTables, fragment: Fragment, wanted: Ruleset) -> set[str]:
+    """The chains of a Fragment that stand there as they should."""
     return {
-        chain: saved.chains.get((NAT, chain)) == _saved_digest(chain, rules)
+        chain
         for chain, rules in own_text(fragment, wanted.dialect, saved=True)
+        if saved.chains.get((NAT, chain)) == _saved_digest(chain, rules)
     }
 
 

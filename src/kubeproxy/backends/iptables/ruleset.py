@@ -47,6 +47,10 @@ class Fragment(Struct, frozen=True):
     packed: bytes
     own_rules: int
 
+    @property
+    def own_chains(self) -> int:
+        return len(self.packed) // _CHAIN.size
+
     def chains(self) -> dict[str, int]:
         """Each of its own chains, and the digest of its rules."""
         return {
@@ -110,6 +114,7 @@ class Ruleset:
         self.shared = {shared: Contributions() for shared in Shared}
         self.known_endpoints = 0
         self.own_rules = 0
+        self.own_chains = 0
 
     def large_after(self, decided: Mapping[PortName, PortRoutes | None]) -> bool:
         """Whether the cluster is a large one once these decisions are in."""
@@ -127,6 +132,7 @@ class Ruleset:
         for sign, either in ((1, fragment), (-1, old)):
             if either is not None:
                 self.own_rules += sign * either.own_rules
+                self.own_chains += sign * either.own_chains
                 self.known_endpoints += sign * either.routes.known_endpoints
         rules: dict[Shared, tuple[str, ...]] = (
             dict.fromkeys((part for part, _ in old.shared), ()) if old else {}
