@@ -30,8 +30,6 @@ LIBRARIES = {
     "msgspec": {name for row in ORDER for name in row},
     "yaml": {"api", "config", "sources", "cli"},
     "watchfiles": {"sources", "runtime"},
-    "aiohttp": {"sources", "runtime", "cli"},
-    "prometheus_client": {"runtime"},
     "rich": {"cli"},  # only for people; the daemon must not pay for it
 }
 PURE = ("backends", "packets", "routes", "model", "config", "api", "wire")

@@ -1,11 +1,13 @@
 """The house keeps its shape: every rule is applied to the tree, and shown a sample that breaks it."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kubeproxy.runtime.metrics import Metrics
 from tests import house_rules as rules
 from tests.house_rules import Source, Word
 
@@ -22,12 +24,12 @@ DIALECT_WORDS = (
     Word(
         re.compile(r"\bKUBE-[A-Z]"),
         home=("backends/iptables", "backends/ipvs"),
-        allowed={},
+        allowed={"kernel/flavour": "which programs to run is told by the chains the kubelet and we left"},
     ),
     Word(
         re.compile(r"--(to-destination|dport|ctstate)\b|\b[xd]tables-\w|\bDNAT\b|\bMASQUERADE\b"),
         home=("backends/iptables", "backends/ipvs", "wire/iptables"),
-        allowed={},
+        allowed={"kernel/memtables": "the in-memory kernel refuses what the real one refuses of a target"},
     ),
     Word(
         re.compile(r"\bip6?tables-(legacy-|nft-)?(restore|save)\b|--noflush\b"),
@@ -95,6 +97,15 @@ def test_imports_point_one_way():
 
 def test_libraries_stay_where_they_were_weighed():
     assert rules.complaints(rules.misplaced_library, sources("src")) == []
+
+
+def test_every_dependency_is_used():
+    """What nothing imports would still be installed, as root's code, on every node."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {re.split(r"[<>=~!\[; ]", line)[0].lower().replace("pyyaml", "yaml") for line in wanted}
+    used = {target.partition(".")[0] for source in sources("src") for _, target in rules.imports(source)}
+    assert names == set(rules.LIBRARIES)
+    assert names - used == set()
 
 
 def test_pure_folders_import_nothing_that_touches_the_world():
@@ -166,6 +177,13 @@ def test_the_map_names_every_module_and_no_other():
 @pytest.mark.parametrize("command", ["make demo", "make test"])
 def test_the_readme_tells_the_two_commands(command):
     assert re.search(rf"^ +{command}\b|^{command}\b", (ROOT / "README.md").read_text(), re.M)
+
+
+def test_every_metric_is_explained():
+    """A number nobody can look up is a number nobody trusts."""
+    names = [metric.name for metric in Metrics()]
+    assert len(names) > 10
+    assert list(rules.unmentioned(names, (ROOT / "docs" / "metrics.md").read_text(), "docs/metrics.md")) == []
 
 
 # The rules themselves: each must find the fault in a sample, and leave the good one alone.
