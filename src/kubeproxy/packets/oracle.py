@@ -175,7 +175,8 @@ class _Telling(Struct, frozen=True):
             because = Because.DRAINING_FALLBACK
         elif endpoints == answer.decided.cluster and answer.decided.topology is not Topology.NONE:
             because = TOPOLOGY[answer.decided.topology]
-        return (Step(f"one of {len(endpoints)} endpoints", because, policy(answer)),)
+        said = "the only endpoint" if len(endpoints) == 1 else f"one of {len(endpoints)} endpoints"
+        return (Step(said, because, policy(answer)),)
 
     def _refused(self, answer: Answer, steps: tuple[Step, ...]) -> Story:
         """No endpoint may answer: the verdict, where the dialect sees the packet at all."""
