@@ -26,13 +26,14 @@ def _clean_family(machine: LinuxMachine, ipv6: bool) -> bool:
     except KernelError as error:
         log.info("Nothing to clean up in a family that does not work here", program=program, err=error)
         return True
-    clean = True
+    clean, steps = True, 0
     for step in plan.steps:
+        steps += 1
         try:
             machine.commit(step.ops)
         except KernelError as error:
             log.error("encountered an error while tearing down rules", error, program=program)
             clean = False
-    if clean:
+    if clean and steps:
         log.info("Removed every rule of kube-proxy", program=program)
     return clean
