@@ -6,7 +6,7 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kubeproxy.cli.settings import Unusable, load
@@ -44,10 +44,30 @@ def main(arguments: Sequence[str]) -> int:
         return _run(invocation, load(invocation))
     except Unusable:
         return 1
-    except KernelError as error:
-        log.error("Error running ProxyServer", error)
-        log.error("command failed", error)
+    except (KernelError, OSError) as error:
+        return _failed(error)
+    except ExceptionGroup as group:
+        expected, others = group.split((KernelError, OSError))
+        if others is not None:
+            raise
+        for error in _leaves(expected):
+            _failed(error)
         return 1
+
+
+def _failed(error: BaseException) -> int:
+    log.error("Error running ProxyServer", error)
+    log.error("command failed", error)
+    return 1
+
+
+def _leaves(error: BaseException | None) -> Iterator[BaseException]:
+    """The errors in a group of groups: what runs side by side fails side by side."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    elif error is not None:
+        yield error
 
 
 def _version(invocation: Invocation) -> int:

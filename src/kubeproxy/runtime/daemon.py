@@ -13,7 +13,7 @@ from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
 from kubeproxy.runtime.pages import MetricsPages, serve_pages
 from kubeproxy.runtime.proxy import Proxy
-from kubeproxy.runtime.setup import iptables_backends
+from kubeproxy.runtime.setup import counter_metrics, iptables_backends
 from kubeproxy.sources.notice import Source
 from kubeproxy.sources.recording import Recorder
 
@@ -30,6 +30,8 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
     recorder = Recorder(Path(invocation.record)) if invocation.record else None
     try:
         proxy = Proxy(config, name, _source(invocation), machine, backends, recorder)
+        for metric in counter_metrics(machine):
+            proxy.metrics.add(metric)
         await _run(proxy, machine)
     finally:
         machine.stop()

@@ -12,6 +12,8 @@ from http import HTTPStatus
 
 from msgspec import Struct
 
+from kubeproxy.runtime.logs import log
+
 #: how long a client may take to send a request, and stay idle between two
 PATIENCE = 30.0
 _LIMIT = 16 * 1024
@@ -122,6 +124,14 @@ class Server:
             self._connections.discard(writer)
             writer.close()
 
+    async def _answer(self, request: Request) -> Answer:
+        """A page that fails is one page that fails; the proxy goes on."""
+        try:
+            return await self._handler(request)
+        except Exception as error:
+            log.error("A page could not be made", error, path=request.path)
+            return Answer(500, b"internal error\n", NOT_FOUND.headers)
+
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             try:
@@ -136,7 +146,7 @@ class Server:
                 return
             close = request.headers.get("connection", "").lower() == "close"
             close = close or request.headers[":version"] == "HTTP/1.0"
-            writer.write(written(request, await self._handler(request), close=close))
+            writer.write(written(request, await self._answer(request), close=close))
             await writer.drain()
             if close:
                 return

@@ -1,23 +1,22 @@
-"""This machine's kernel, as the loop asks for it: commits, readings, addresses and flows."""
+"""The kernel as the loop asks for it: by families, and until the proxy stops."""
 
 from collections.abc import Iterable, Sequence
 
-from kubeproxy.kernel import netlink
-from kubeproxy.kernel.errors import KernelError, Unsure
+from kubeproxy.kernel.errors import Unsure
 from kubeproxy.kernel.flavour import choose
+from kubeproxy.kernel.hands import Hands
 from kubeproxy.kernel.processes import Flavour, Programs
 from kubeproxy.kernel.tableinfo import legacy_tables
 from kubeproxy.model.identity import Family
 from kubeproxy.wire.conntrack import Flow
-from kubeproxy.wire.netlink import AF_INET, AF_INET6, WireError
+from kubeproxy.wire.netlink import AF_INET, AF_INET6
 from kubeproxy.wire.op import Operation
-from kubeproxy.wire.restore import Restore, SavedTables
+from kubeproxy.wire.restore import SavedTables
 from kubeproxy.wire.rtnetlink import LocalAddress
 
 #: Services in one portion of a large load: see docs/decisions/0004
 PORTION = 100
 NUMBERS = {Family.IPV4: AF_INET, Family.IPV6: AF_INET6}
-TABLES = ("mangle", "filter", "nat")
 
 
 class LinuxMachine:
@@ -25,6 +24,7 @@ class LinuxMachine:
 
     def __init__(self, programs: Programs, because: str) -> None:
         self.programs, self.because = programs, because
+        self.hands = Hands(programs)
         self._stopping = False
 
     @classmethod
@@ -50,17 +50,12 @@ class LinuxMachine:
         self._stopping = True
 
     def commit(self, ops: Sequence[Operation]) -> None:
-        for op in ops:
-            if self._stopping:
-                raise Unsure("commit", "the proxy is stopping")
-            if isinstance(op, Restore):
-                self.programs.restore(op)
+        if self._stopping and ops:
+            raise Unsure("commit", "the proxy is stopping")
+        self.hands.commit(ops)
 
     def read(self, *, ipv6: bool) -> SavedTables:
-        try:
-            return SavedTables.read(self.programs.save(ipv6, TABLES))
-        except WireError as error:
-            raise KernelError(self.programs.name(ipv6, "-save"), str(error)) from error
+        return self.hands.read(ipv6=ipv6)
 
     def holds_tables(self, ipv6: bool) -> bool:
         """Whether reading would find anything: reading a legacy table that is not there would make it."""
@@ -69,10 +64,10 @@ class LinuxMachine:
         return bool(legacy_tables(AF_INET6 if ipv6 else AF_INET))
 
     def addresses(self) -> tuple[LocalAddress, ...]:
-        return netlink.local_addresses()
+        return self.hands.addresses()
 
     def udp_flows(self, family: Family) -> tuple[Flow, ...]:
-        return netlink.udp_flows(NUMBERS[family])
+        return self.hands.udp_flows(NUMBERS[family])
 
     def delete_flows(self, flows: Iterable[Flow]) -> int:
-        return netlink.delete_flows(flows)
+        return self.hands.delete_flows(flows)

@@ -1,18 +1,19 @@
 """What must be so before the first rule: usable families, loopback routing, counters."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.backends.iptables.dialect import Facts
 from kubeproxy.backends.iptables.names import INVALID_COUNTER, LOOPBACK_COUNTER
 from kubeproxy.config.schema import KubeProxyConfig
-from kubeproxy.kernel import netlink
 from kubeproxy.kernel.errors import KernelError
-from kubeproxy.kernel.files import read_sysctl, write_sysctl
 from kubeproxy.model.identity import Family
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
+from kubeproxy.runtime.metrics import Observed
 from kubeproxy.runtime.nodewatch import addresses_of_node, node_view
+from kubeproxy.wire.nfacct import EnsureCounter
 from kubeproxy.wire.sysctl import Sysctl
 
 _ROUTE_LOOPBACK = Sysctl("net/ipv4/conf/all/route_localnet", "1")
@@ -24,7 +25,7 @@ def iptables_backends(config: KubeProxyConfig, machine: LinuxMachine) -> dict[Fa
     families = usable_families(machine, Family(addresses_of_node(config, None).primary))
     loopback = node_view(config, "", Family.IPV4, None, ()).loopback_node_ports
     if Family.IPV4 in families and loopback:
-        write_sysctl(_ROUTE_LOOPBACK)
+        machine.commit([_ROUTE_LOOPBACK])
     facts = observed(machine)
     return {
         family: IPTables(
@@ -52,7 +53,7 @@ def usable_families(machine: LinuxMachine, primary: Family) -> list[Family]:
 
 
 def _usable(machine: LinuxMachine, family: Family) -> bool:
-    if family is Family.IPV6 and not _kernel_has_ipv6():
+    if family is Family.IPV6 and not _kernel_has_ipv6(machine):
         log.info("No kernel support for family", ipFamily=family.value)
         return False
     try:
@@ -65,28 +66,58 @@ def _usable(machine: LinuxMachine, family: Family) -> bool:
     return usable
 
 
-def _kernel_has_ipv6() -> bool:
-    disabled = read_sysctl("net/ipv6/conf/all/disable_ipv6")
+def _kernel_has_ipv6(machine: LinuxMachine) -> bool:
+    disabled = machine.hands.sysctl("net/ipv6/conf/all/disable_ipv6")
     return Path("/proc/net/if_inet6").exists() and disabled != "1"
+
+
+def counter_metrics(machine: LinuxMachine) -> list[Observed]:
+    """The kernel's packet counters, asked for when somebody reads the metrics."""
+
+    def packets(name: str) -> Callable[[], float | None]:
+        def ask() -> float | None:
+            try:
+                found = machine.hands.counter(name)
+            except KernelError:
+                return None
+            return None if found is None else float(found.packets)
+
+        return ask
+
+    return [
+        Observed(f"kubeproxy_iptables_{name}", f"[ALPHA] {text}", "counter", packets(counter))
+        for name, text, counter in (
+            (
+                "ct_state_invalid_dropped_packets_total",
+                "packets dropped by iptables to work around conntrack problems",
+                INVALID_COUNTER,
+            ),
+            (
+                "localhost_nodeports_accepted_packets_total",
+                "Number of packets accepted on nodeports of loopback interface",
+                LOOPBACK_COUNTER,
+            ),
+        )
+    ]
 
 
 def observed(machine: LinuxMachine) -> Facts:
     """What the kernel and its programs can, as far as it shapes rules."""
-    liberal = read_sysctl(_LIBERAL)
+    liberal = machine.hands.sysctl(_LIBERAL)
     return Facts(
         liberal=liberal not in (None, "0"),
-        counts_invalid=_has_counter(INVALID_COUNTER),
-        counts_loopback=_has_counter(LOOPBACK_COUNTER),
+        counts_invalid=_has_counter(machine, INVALID_COUNTER),
+        counts_loopback=_has_counter(machine, LOOPBACK_COUNTER),
         random_fully=machine.programs.supports_random_fully,
     )
 
 
-def _has_counter(name: str) -> bool:
+def _has_counter(machine: LinuxMachine, name: str) -> bool:
     """Make sure a counter exists; without one the rules do without."""
     try:
-        if not netlink.counters_available():
+        if not machine.hands.counters_available():
             return False
-        netlink.ensure_counter(name)
+        machine.commit([EnsureCounter(name)])
     except KernelError as error:
         log.error("Failed to create a packet counter; its rules do without it", error, counter=name)
         return False
