@@ -78,7 +78,10 @@ class Daemon:
 
     def metrics(self) -> dict[str, float]:
         lines = self.ask(10249, "/metrics")[2].decode().splitlines()
-        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+        return {
+            name: float(value)
+            for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")
+        }
 
     def syncs(self) -> dict[str, float]:
         """How often each family has synced, whatever came of it."""

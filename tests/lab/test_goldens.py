@@ -53,7 +53,9 @@ def check_health(running: Daemon, case: str) -> None:
     """Every health answer, and where each port accepts connections."""
     expected = json.loads((FOLDER / case / "expected.iptables-health.json").read_text())
     for name, record in expected.items():
-        port, path = (10256, "/" + name.split("/")[1]) if name.startswith("proxy/") else (int(name.split(":")[1]), "/")
+        port, path = (
+            (10256, "/" + name.split("/")[1]) if name.startswith("proxy/") else (int(name.split(":")[1]), "/")
+        )
         status, headers, body = running.ask(port, path)
         shown = {key: value for key, value in headers.items() if key not in ("Date", "Content-Length")}
         assert (status, shown, masked(body)) == (record["status"], record["headers"], record["body"]), name

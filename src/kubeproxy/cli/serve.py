@@ -50,8 +50,8 @@ def main(arguments: Sequence[str]) -> int:
         expected, others = group.split((KernelError, OSError))
         if others is not None:
             raise
-        for error in _leaves(expected):
-            _failed(error)
+        for leaf in _leaves(expected):
+            _failed(leaf)
         return 1
 
 

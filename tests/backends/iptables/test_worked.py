@@ -58,7 +58,11 @@ def endpoint_slice(record: dict) -> EndpointSlice:
     ]
     six = ":" in record["endpoints"][0]["address"]
     raw = {
-        "metadata": {"namespace": namespace, "name": f"{name}-1", "labels": {"kubernetes.io/service-name": name}},
+        "metadata": {
+            "namespace": namespace,
+            "name": f"{name}-1",
+            "labels": {"kubernetes.io/service-name": name},
+        },
         "addressType": "IPv6" if six else "IPv4",
         "endpoints": endpoints,
         "ports": record["ports"],
