@@ -258,13 +258,6 @@ def incomplete_record(path: str, text: str) -> Iterator[str]:
             yield f"{path}: '## {heading}' is missing or empty"
 
 
-def unmentioned(names: Iterable[str], text: str, where: str) -> Iterator[str]:
-    """Names an operator can set or see that the documents do not mention."""
-    for name in names:
-        if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text):
-            yield f"{where} does not mention {name}"
-
-
 def complaints(rule: Callable[[Source], Iterable[str]], sources: Iterable[Source]) -> list[str]:
     """All a rule has to say about some files."""
     return [said for source in sources for said in rule(source)]
