@@ -8,7 +8,7 @@ are not catered for.
 import re
 import subprocess
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -21,7 +21,13 @@ from kubeproxy.wire.restore import Refusal, Restore, read_refusal
 _VERSION: Final = re.compile(r"v(\d+(?:\.\d+)+)")
 _WAIT: Final = ("-w", "5")
 _REMEMBERED: Final = 256
-_FORBIDDEN: Final = ("Permission denied", "Operation not permitted")
+_CAPABILITY: Final = "CAP_NET_ADMIN is needed"
+_REMEDIES: Final = {
+    "Permission denied": _CAPABILITY,
+    "Operation not permitted": _CAPABILITY,
+    # In a user namespace the program may not make itself a larger buffer.
+    "Message too long": "raise the sysctl net.core.wmem_max of the host",
+}
 
 
 class Flavour(StrEnum):
@@ -48,6 +54,8 @@ class Programs:
         self.running: set[int] = set()
         #: those and recent ones: what they did to the kernel is told a little later
         self.children: set[int] = set()
+        #: is told who is at work whenever that changes, and always before it does anything
+        self.tell: Callable[[Collection[int]], None] = lambda running: None
         self._ended: deque[int] = deque()
         self._version: tuple[int, ...] = ()
 
@@ -109,10 +117,12 @@ class Programs:
     def started(self, pid: int) -> None:
         self.running.add(pid)
         self.children.add(pid)
+        self.tell(tuple(self.running))
 
     def ended(self, pid: int) -> None:
         """Remember it for a while, but not for ever: numbers are given again."""
         self.running.discard(pid)
+        self.tell(tuple(self.running))
         self._ended.append(pid)
         while len(self._ended) > _REMEMBERED:
             self.children.discard(self._ended.popleft())
@@ -120,6 +130,5 @@ class Programs:
 
 def _refused(program: str, refusal: Refusal) -> KernelError:
     kind = Busy if refusal.busy else KernelError
-    forbidden = any(words in refusal.text for words in _FORBIDDEN)
-    remedy = "CAP_NET_ADMIN is needed" if forbidden else ""
+    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in refusal.text), "")
     return kind(program, refusal.text, remedy=remedy, line=refusal.line)
