@@ -1,5 +1,6 @@
 """Lane: one IP family's way from what changed to what the kernel confirmed, and what it keeps."""
 
+from collections.abc import Mapping
 from typing import Generic
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from kubeproxy.model.identity import Family, PortName
 from kubeproxy.model.snapshot import Snapshot
 from kubeproxy.routes.decide import Routes
 from kubeproxy.routes.nodeview import NodeView
+from kubeproxy.routes.route import Lost, PortRoutes
 
 
 class Quarantined(Struct, frozen=True):
@@ -33,11 +35,15 @@ class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
         self.wanted: RulesetT = backend.prepare(node)
         #: None: only reading the kernel can tell
         self.known: KnownT | None = None
+        #: asked for while a sync may be at work: it is for the next one to forget what is known
+        self._doubted = False
         #: names whose state in the kernel may not be what it should be
         self.pending: set[PortName] = set()
         self.changes = FamilyChanges()
         self.quarantine: dict[PortName, Quarantined] = {}
         self.redecide_all = False
+        #: what each ServicePort does not get because an older Service has it; said once
+        self.lost: dict[PortName, tuple[Lost, ...]] = {}
 
     @property
     def ipv6(self) -> bool:
@@ -76,8 +82,25 @@ class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
         """A sync failed: what it took is still to be done."""
         self.changes = taken.then(self.changes)
 
+    def newly_lost(self, decided: Mapping[PortName, PortRoutes | None]) -> list[tuple[PortName, Lost]]:
+        """Frontends that these decisions gave to somebody older, and nobody was told of yet."""
+        news: list[tuple[PortName, Lost]] = []
+        for name, routes in decided.items():
+            lost = routes.lost if routes is not None else ()
+            known = self.lost.pop(name, ())
+            if lost:
+                self.lost[name] = lost
+                news += [(name, one) for one in lost if one not in known]
+        return news
+
     def doubt(self) -> None:
-        self.known = None
+        """What is known of the kernel may be wrong, from now on and not only until the sync at work ends."""
+        self._doubted = True
+
+    def settle_doubt(self) -> None:
+        """At the start of a sync."""
+        if self._doubted:
+            self._doubted, self.known = False, None
 
     def due(self, now: float) -> list[PortName]:
         """Quarantined names whose time has come."""

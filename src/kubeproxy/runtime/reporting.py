@@ -49,6 +49,18 @@ def say_report(lane: AnyLane, report: Report, seconds: float) -> None:
             ipFamily=family,
             tries=kept.tries if kept else 1,
         )
+    for name, lost in report.lost:
+        frontend = lost.frontend
+        log.warning(
+            "Two Services claim one address and port: the older one has it, the other gets no traffic there",
+            address=frontend.address or "every node port address",
+            port=frontend.port,
+            protocol=frontend.protocol.value,
+            kind=frontend.kind.value,
+            servedBy=lost.holder,
+            leftOut=name,
+            remedy="give one of them another address or port",
+        )
     if report.error is not None:
         log.folded(
             log.error,

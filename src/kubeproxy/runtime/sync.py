@@ -1,17 +1,19 @@
 """One sync: decide, compile, plan, commit. Every `if` about traffic is somewhere else."""
 
 import asyncio
-import time
+import resource
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubeproxy.backends.contract import Backend
 from kubeproxy.kernel.errors import Busy, KernelError
 from kubeproxy.model.identity import PortName
 from kubeproxy.model.snapshot import Snapshot
 from kubeproxy.routes.decide import decide
+from kubeproxy.routes.route import Lost
 from kubeproxy.runtime.commit import Committer
 from kubeproxy.runtime.lane import Lane
 from kubeproxy.wire.op import Operation
@@ -38,6 +40,8 @@ class Report(Struct, frozen=True):
     written: tuple[tuple[str, int], ...] = ()
     #: who was withheld, and why
     culprits: tuple[tuple[PortName, str], ...] = ()
+    #: who does not get a Frontend, and who has it: known since this sync
+    lost: tuple[tuple[PortName, Lost], ...] = ()
     error: KernelError | None = None
     #: CPU seconds that reading the kernel took
     reading: float = 0.0
@@ -54,10 +58,13 @@ async def sync(
 
     What fails is kept in the lane: names stay pending, and in doubt the next sync reads the kernel.
     """
+    lane.settle_doubt()
     decided = decide(snapshot, lane.node, names, lane.routes)
+    lost = tuple(lane.newly_lost(decided))
     decided.update({name: lane.routes.get(name) for name in lane.due(now)})
     lane.pending |= set(lane.backend.compile(lane.wanted, decided))
-    return await asyncio.to_thread(_bring, lane, kernel, now)
+    report = await asyncio.to_thread(_bring, lane, kernel, now)
+    return replace(report, lost=lost)
 
 
 def _bring(lane: AnyLane, kernel: Kernel, now: float) -> Report:
@@ -66,9 +73,9 @@ def _bring(lane: AnyLane, kernel: Kernel, now: float) -> Report:
     committer = None
     try:
         if lane.known is None:
-            started = time.process_time()
+            started = _processor_time()
             read = kernel.read(ipv6=lane.ipv6)
-            reading = time.process_time() - started
+            reading = _processor_time() - started
             lane.known, wrong = lane.backend.adopt(read, lane.wanted)
             lane.pending = set(wrong)
         committer = Committer(lane.backend, lane.known, lane.wanted, kernel.commit)
@@ -79,6 +86,12 @@ def _bring(lane: AnyLane, kernel: Kernel, now: float) -> Report:
         return _report(lane, committer, complete, reading, error)
     _set_apart(lane, committer.culprits, now)
     return _report(lane, committer, complete, reading, None)
+
+
+def _processor_time() -> float:
+    """Seconds spent by us and by the programs we ran."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _set_apart(lane: AnyLane, culprits: dict[PortName, KernelError], now: float) -> None:
