@@ -1,0 +1,98 @@
+"""Kernel settings: written only when different, and refused with what to do about it."""
+
+import sys
+
+import pytest
+
+from kubeproxy.kernel.errors import KernelError
+from kubeproxy.kernel.files import read_sysctl, write_sysctl
+from kubeproxy.wire.sysctl import Sysctl
+from tests.lab.netns import namespace
+
+LOCALNET = "net/ipv4/conf/all/route_localnet"
+
+ATTEMPT = """
+from kubeproxy.kernel.errors import KernelError
+from kubeproxy.kernel.files import write_sysctl
+from kubeproxy.wire.sysctl import Sysctl
+for value in ("0", "1"):
+    try:
+        print(write_sysctl(Sysctl("net/ipv4/conf/all/route_localnet", value)))
+    except KernelError as error:
+        print(error)
+"""
+READ_ONLY = 'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"'
+
+
+@pytest.fixture
+def node():
+    with namespace("node") as ns, ns.enter():
+        yield ns
+
+
+def test_a_setting_is_written_once(node):
+    assert read_sysctl(LOCALNET) == "0"
+    assert write_sysctl(Sysctl(LOCALNET, "1"))
+    assert read_sysctl(LOCALNET) == "1"
+    assert not write_sysctl(Sysctl(LOCALNET, "1"))
+
+
+def test_namespaces_have_their_own(node):
+    write_sysctl(Sysctl(LOCALNET, "1"))
+    with namespace("other") as other:
+        assert other.call(read_sysctl, LOCALNET) == "0"
+
+
+def test_an_interface_may_have_a_dot_in_its_name(node):
+    """So paths are spelled with slashes: net.ipv4.conf.eth0.7.forwarding could be read two ways."""
+    node.run(["ip", "link", "add", "eth0.7", "type", "veth", "peer", "name", "far"])
+    assert write_sysctl(Sysctl("net/ipv4/conf/eth0.7/route_localnet", "1"))
+
+
+def test_what_the_kernel_does_not_have_reads_as_none(node):
+    assert read_sysctl("net/ipv4/vs/conntrack_of_the_future") is None
+    with pytest.raises(KernelError) as caught:
+        write_sysctl(Sysctl("net/ipv4/vs/conntrack_of_the_future", "1"))
+    assert str(caught.value) == (
+        "sysctl net/ipv4/vs/conntrack_of_the_future=1: No such file or directory "
+        "(this kernel has no such setting; the module that brings it may not be loaded)"
+    )
+
+
+def test_a_value_the_kernel_does_not_take_is_named(node):
+    with pytest.raises(KernelError) as caught:
+        write_sysctl(Sysctl(LOCALNET, "perhaps"))
+    assert (
+        str(caught.value)
+        == f"sysctl {LOCALNET}=perhaps: Invalid argument (the kernel does not take this value)"
+    )
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "net/../../../etc/passwd", ""])
+def test_nothing_but_settings_is_written(path):
+    with pytest.raises(ValueError, match="not a path below"):
+        write_sysctl(Sysctl(path, "1"))
+
+
+def test_a_read_only_container_is_told_so_but_may_keep_what_is_right(node):
+    """Container runtimes mount /proc/sys read-only; a setting that is right already is no problem."""
+    done = node.run(["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", sys.executable, "-c", ATTEMPT])
+    assert done.stdout.splitlines() == [
+        "False",
+        (
+            f"sysctl {LOCALNET}=1: Read-only file system "
+            "(/proc/sys is read-only in this container: set it on the host, or mount /proc/sys writable)"
+        ),
+    ]
+
+
+def test_without_the_right_to_it_the_right_is_named(node):
+    done = node.run(
+        ["setpriv", "--bounding-set=-all", "--reuid=1", sys.executable, "-c", ATTEMPT], check=False
+    )
+    if "setresuid" in done.stderr:
+        pytest.skip("this user namespace has one user only")
+    assert done.stdout.splitlines() == [
+        "False",
+        f"sysctl {LOCALNET}=1: Permission denied (CAP_NET_ADMIN is needed)",
+    ]
