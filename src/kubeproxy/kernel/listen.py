@@ -5,10 +5,12 @@ passed on as Doubt: somebody has to look.
 """
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
-from collections.abc import Callable, Container, Iterable
+import struct
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import Final, TypeAlias
 
 from kubeproxy.kernel.netlink import refusals
@@ -22,6 +24,7 @@ RulesetNews: TypeAlias = Transaction | Doubt
 _SOL_NETLINK: Final = 270
 _ADD_MEMBERSHIP: Final = 1
 _SO_RCVBUFFORCE: Final = 33
+_SO_ATTACH_FILTER: Final = 26
 _DATAGRAM: Final = 65536
 _A_TURN: Final = 256
 """Datagrams taken before the loop may serve somebody else."""
@@ -125,9 +128,10 @@ class AddressWatch(_Listener):
 class RulesetWatch(_Listener):
     """Tells of each nf_tables commit; `own` holds the netlink ports whose changes need no reading.
 
-    While anybody listens, the kernel makes an announcement for every rule it commits. A load of a hundred
-    thousand rules of our own overflows any room: close the watch before it, open another after it, and
-    compare generations to learn whether anybody else was active meanwhile.
+    While anybody listens, the kernel makes an announcement for every rule it commits, and a load of a hundred
+    thousand rules of our own would overflow any room. So name the ports that are at work with `silence`: what
+    they do never comes here, and what others do meanwhile still does. The kernel's own work for the
+    announcements remains, a tenth of the time such a load takes.
     """
 
     _ROOM = 8 << 20
@@ -136,6 +140,20 @@ class RulesetWatch(_Listener):
         super().__init__(Protocol.NETFILTER, (nfnotify.GROUP,), self._ROOM)
         self._heard = heard
         self._transactions = TransactionReader(own)
+
+    def silence(self, ports: Collection[int]) -> None:
+        """From now on, of what these ports do only their commits are heard; any thread may ask for it.
+
+        Who asks when the watch is closed already, or finds no memory, loses nothing: `own` does the rest.
+        """
+        import ctypes
+
+        program = nfnotify.silence(ports)
+        memory = ctypes.create_string_buffer(program, len(program))
+        steps = len(program) // 8
+        with contextlib.suppress(OSError):
+            where = struct.pack("@HP", steps, ctypes.addressof(memory))
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, where)
 
     def _message(self, frame: Frame) -> None:
         transaction = self._transactions.read(self._buffer, frame)

@@ -8,6 +8,7 @@ from kubeproxy.config.invocation import Invocation
 from kubeproxy.config.node import node_name
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.kernel.listen import AddressWatch
+from kubeproxy.runtime.ears import iptables_drift
 from kubeproxy.runtime.healthz import HealthPages
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
@@ -30,6 +31,7 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
     recorder = Recorder(Path(invocation.record)) if invocation.record else None
     try:
         proxy = Proxy(config, name, _source(invocation), machine, backends, recorder)
+        proxy.drift = iptables_drift(proxy, machine)
         for metric in counter_metrics(machine):
             proxy.metrics.add(metric)
         await _run(proxy, machine)

@@ -10,6 +10,7 @@ from kubeproxy.model.changed import Counts
 from kubeproxy.model.identity import Family
 from kubeproxy.model.tracker import Tracker
 from kubeproxy.routes.nodeview import NodeView
+from kubeproxy.runtime.drift import Drift
 from kubeproxy.runtime.followup import FollowUp
 from kubeproxy.runtime.healthservers import HealthServers
 from kubeproxy.runtime.healthz import Health
@@ -87,7 +88,9 @@ class Wheel:
             self.lane.doubt()
         snapshot = self.proxy.tracker.snapshot
         taken = self.lane.take(snapshot)
+        await self.proxy.drift.before(self.family)
         report = await sync(self.lane, taken.names, snapshot, self.proxy.machine, started)
+        await self.proxy.drift.after(self.family, report)
         seconds = time.monotonic() - started
         say_report(self.lane, report, seconds)
         count_report(self.lane, report, seconds, self.proxy.metrics)
@@ -133,6 +136,8 @@ class Proxy:
         self.health = Health(2 * config.sync_period.seconds)
         self._addresses = machine.addresses()
         self.wheels = {family: Wheel(self, family, backend) for family, backend in backends.items()}
+        #: notices what others do to our rules; unless somebody gives it ears, nothing
+        self.drift = Drift()
 
     @property
     def ready(self) -> bool:
@@ -155,6 +160,7 @@ class Proxy:
             async with asyncio.TaskGroup() as group:
                 for wheel in self.wheels.values():
                     group.create_task(wheel.runner.forever(), name=f"sync {wheel.family}")
+                group.create_task(self.drift.run(), name="drift")
                 group.create_task(self._listen(), name="changes")
         finally:
             for wheel in self.wheels.values():

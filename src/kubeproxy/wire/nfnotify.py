@@ -4,7 +4,8 @@ The kernel announces each changed thing, and then, in NEWGEN, the commit's numbe
 iptables' nft flavour are announced like any other.
 """
 
-from collections.abc import Container
+import struct
+from collections.abc import Collection, Container
 from enum import IntEnum, StrEnum
 from typing import Final
 
@@ -109,6 +110,34 @@ class _Generation(IntEnum):
     ID = 1
     PID = 2
     PROCESS = 3
+
+
+# Classic BPF: opcode, where to jump when true and when false, operand. It reads numbers in network order.
+_STEP: Final = struct.Struct("=HBBI")
+_LOAD_WORD, _LOAD_HALF, _IF_EQUAL, _RETURN = 0x20, 0x28, 0x15, 0x06
+_TYPE_AT, _PORT_AT = 4, 12
+_ALL, _NOTHING = 0xFFFFFFFF, 0
+_MOST_PORTS: Final = 200
+
+
+def silence(ports: Collection[int]) -> bytes:
+    """A socket filter that lets nothing pass of what these ports announce, except that they committed."""
+    numbers = sorted(ports)[:_MOST_PORTS]  # a jump is at most 255 steps
+    count = len(numbers)
+    newgen = int.from_bytes(struct.pack("=H", _NEW_GENERATION), "big")
+    steps = [
+        (_LOAD_WORD, 0, 0, _PORT_AT),
+        *(
+            (_IF_EQUAL, count - index, 0, int.from_bytes(struct.pack("=I", number), "big"))
+            for index, number in enumerate(numbers)
+        ),
+        (_RETURN, 0, 0, _ALL),
+        (_LOAD_HALF, 0, 0, _TYPE_AT),
+        (_IF_EQUAL, 0, 1, newgen),
+        (_RETURN, 0, 0, _ALL),
+        (_RETURN, 0, 0, _NOTHING),
+    ]
+    return b"".join(_STEP.pack(*step) for step in steps)
 
 
 class TransactionReader:

@@ -1,0 +1,130 @@
+"""Hears every commit of others in the kernel's announcements, and takes notice of those that harm us."""
+
+import asyncio
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from typing import Final, Protocol, TypeAlias
+
+from kubeproxy.kernel.errors import KernelError
+from kubeproxy.kernel.listen import RulesetNews, RulesetWatch
+from kubeproxy.model.identity import Family
+from kubeproxy.runtime.drift import FAMILIES, Damage, Guards
+from kubeproxy.runtime.sync import Report
+from kubeproxy.wire.netlink import Doubt
+from kubeproxy.wire.nfnotify import RulesetChange, Transaction
+from kubeproxy.wire.nfquery import BaseRule
+
+#: a family's number, a table, a chain
+Spot: TypeAlias = tuple[int, str, str]
+
+_AGAIN: Final = 1.0
+
+
+class Ours(Protocol):
+    """What a dialect knows of its own things in the kernel."""
+
+    def ours(self, change: RulesetChange, /) -> bool: ...
+
+    def hook(self, change: RulesetChange, /) -> bool: ...
+
+    def hooked(self, change: RulesetChange, rules: Sequence[BaseRule], /) -> frozenset[int] | None: ...
+
+    def told(self, changes: Iterable[RulesetChange], /) -> tuple[str, ...]: ...
+
+
+class AtWork(Protocol):
+    """Whoever starts processes that write rules for us."""
+
+    children: Container[int]
+    tell: Callable[[Collection[int]], None]
+
+
+class RuleWatch:
+    """For all families at once, as one socket hears them all."""
+
+    def __init__(
+        self,
+        guards: Guards,
+        ours: Ours,
+        at_work: AtWork,
+        rules: Callable[[int, str, str], Sequence[BaseRule]],
+    ) -> None:
+        """`rules` asks the kernel for the rules of one place."""
+        self._guards, self._ours, self._at_work, self._rules = guards, ours, at_work, rules
+        #: where our jumps may be missing, and who took a rule away there
+        self._unsure: dict[Spot, tuple[RulesetChange, Transaction]] = {}
+        #: the handles of our jumps, where they were looked at
+        self._handles: dict[Spot, frozenset[int]] = {}
+        self._wake = asyncio.Event()
+
+    async def run(self) -> None:
+        watch = RulesetWatch(self.heard, self._at_work.children)
+        self._at_work.tell = watch.silence
+        watch.start()
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                await self._verify_all()
+        finally:
+            watch.close()
+
+    async def before(self, family: Family) -> None:
+        """Our own commits are not heard."""
+
+    async def after(self, family: Family, report: Report) -> None:
+        """Only a complete sync makes jumps; it gives them new handles."""
+        if report.complete:
+            self._forget(family)
+
+    def heard(self, news: RulesetNews) -> None:
+        if isinstance(news, Doubt):
+            for family, guard in self._guards.items():
+                self._forget(family)
+                guard.noticed(Damage((f"unknown: {news.why}",)))
+        elif news.changes:
+            self._judge(news)
+
+    def _judge(self, transaction: Transaction) -> None:
+        harmed: dict[Family, list[RulesetChange]] = {}
+        ours, hook = self._ours.ours, self._ours.hook
+        for change in transaction.changes:
+            family = FAMILIES.get(change.family)
+            if family is None or family not in self._guards:
+                continue
+            if ours(change):
+                harmed.setdefault(family, []).append(change)
+            elif hook(change):
+                self._suspect(change, transaction)
+        for family, changes in harmed.items():
+            self._noticed(family, changes, transaction)
+
+    def _suspect(self, change: RulesetChange, transaction: Transaction) -> None:
+        spot = (change.family, change.table, change.name)
+        handles = self._handles.get(spot)
+        if self._guards[FAMILIES[change.family]].active and (handles is None or change.handle in handles):
+            self._unsure.setdefault(spot, (change, transaction))
+            self._wake.set()
+
+    async def _verify_all(self) -> None:
+        """One look at each place, however many rules went there."""
+        unsure, self._unsure = self._unsure, {}
+        for spot, (change, transaction) in unsure.items():
+            try:
+                rules = await asyncio.to_thread(self._rules, *spot)
+            except KernelError:
+                self._unsure.setdefault(spot, (change, transaction))
+                asyncio.get_running_loop().call_later(_AGAIN, self._wake.set)
+                continue
+            handles = self._ours.hooked(change, rules)
+            if handles is None:
+                self._handles.pop(spot, None)
+                self._noticed(FAMILIES[change.family], [change], transaction)
+            else:
+                self._handles[spot] = handles
+
+    def _noticed(self, family: Family, changes: list[RulesetChange], transaction: Transaction) -> None:
+        told = self._ours.told(changes)
+        self._guards[family].noticed(Damage(told, transaction.process, transaction.pid))
+
+    def _forget(self, family: Family) -> None:
+        self._handles = {spot: each for spot, each in self._handles.items() if FAMILIES[spot[0]] != family}
