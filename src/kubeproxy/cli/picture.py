@@ -7,18 +7,21 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from kubeproxy.api.change import Upsert
 from kubeproxy.api.node import Node
+from kubeproxy.api.service import Service
 from kubeproxy.config.invocation import Invocation
 from kubeproxy.config.node import candidate_ips, node_name
 from kubeproxy.config.schema import KubeProxyConfig
-from kubeproxy.model.identity import Family
+from kubeproxy.model.identity import Family, ServiceName
+from kubeproxy.model.service import service_name
 from kubeproxy.model.tracker import Tracker
 from kubeproxy.routes.decide import Routes, decide
 from kubeproxy.routes.nodeview import NodeView
 from kubeproxy.runtime.nodewatch import node_view
 from kubeproxy.sources.assemble import Ranges
 from kubeproxy.sources.manifests import ManifestsSource
-from kubeproxy.sources.notice import Level
+from kubeproxy.sources.notice import Level, Notice
 from kubeproxy.wire.netlink import AF_INET, AF_INET6
 from kubeproxy.wire.rtnetlink import LocalAddress, Scope
 
@@ -29,6 +32,11 @@ class Picture(Struct):
     tracker: Tracker
     views: dict[Family, NodeView]
     routes: dict[Family, Routes]
+    #: every Service that is written down, served or not
+    services: dict[ServiceName, Service]
+    nodes: dict[str, Node]
+    #: what the source had to say of the objects
+    notices: tuple[Notice, ...]
 
 
 def picture(invocation: Invocation, config: KubeProxyConfig) -> Picture:
@@ -48,7 +56,13 @@ def picture(invocation: Invocation, config: KubeProxyConfig) -> Picture:
     routes = {family: Routes() for family in Family}
     for family, view in views.items():
         decide(tracker.snapshot, view, list(tracker.snapshot.names(family)), routes[family])
-    return Picture(tracker, views, routes)
+    objects = [change.obj for change in reading.changes if isinstance(change, Upsert)]
+    services: dict[ServiceName, Service] = {}
+    # What is delivered has its assigned numbers, so it comes before what is merely written.
+    for service in (*(obj for obj in objects if isinstance(obj, Service)), *source.services()):
+        services.setdefault(service_name(service), service)
+    nodes = {obj.metadata.name: obj for obj in objects if isinstance(obj, Node)}
+    return Picture(tracker, views, routes, services, nodes, reading.notices)
 
 
 def _addresses(node: Node | None) -> Iterator[LocalAddress]:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from kubeproxy.model.identity import Family, PortName, Protocol
+from kubeproxy.routes.route import Frontend
 
 
 class Packet(Struct, frozen=True):
@@ -62,6 +63,8 @@ class Story(Struct, frozen=True):
     choices: tuple[Choice, ...] = ()
     steps: tuple[Step, ...] = ()
     service: PortName | None = None
+    #: what was dialled, where it is of a Service
+    frontend: Frontend | None = None
 
     @property
     def gist(self) -> tuple[Outcome, tuple[Choice, ...]]:
@@ -74,7 +77,7 @@ class Story(Struct, frozen=True):
         packet = self.packet
         origin = packet.interface or "this node"
         lines = [
-            f"{packet.source} (from {origin}) dials {packet.destination} port {packet.port}/{packet.protocol}"
+            f"{packet.source} (from {origin}) to {packet.destination} port {packet.port}/{packet.protocol}"
         ]
         for step in self.steps:
             because = f", because {step.because}" if step.because else ""
@@ -86,4 +89,4 @@ class Story(Struct, frozen=True):
 
 def _choice(choice: Choice) -> str:
     seen = "sees this node" if choice.masqueraded else "sees the client"
-    return f"{choice.endpoint} ({choice.share:.3g}, {seen})"
+    return f"{choice.endpoint} (1 in {1 / choice.share:.3g}, {seen})"

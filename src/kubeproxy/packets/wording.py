@@ -8,7 +8,7 @@ from kubeproxy.packets.packet import Packet, Step
 from kubeproxy.routes.nodeview import NodeView
 from kubeproxy.routes.route import Because, FrontendKind, PortRoutes, Source, Topology
 
-FIELD_OF: Final = {
+_FIELDS: Final = {
     FrontendKind.CLUSTER_IP: "spec.clusterIPs",
     FrontendKind.EXTERNAL_IP: "spec.externalIPs",
     FrontendKind.LOAD_BALANCER: "status.loadBalancer.ingress",
@@ -22,6 +22,19 @@ _CLIENTS: Final = {
 }
 
 
+def dialled(answer: Answer) -> Step:
+    """Whom the packet is for, and the field that says so."""
+    kind = answer.route.frontend.kind
+    return Step(f"dials the {kind} of Service {answer.name}", detail=_FIELDS[kind])
+
+
+def passed_by(answer: Answer) -> Step:
+    """Somebody the packet was for who had nobody to give it to."""
+    kind = answer.route.frontend.kind
+    said = f"dials the {kind} of Service {answer.name}, which has nobody for it here"
+    return Step(said, answer.route.because or "", policy(answer))
+
+
 def policy(answer: Answer) -> str:
     """The policy field that chose the pool, as it is spelled in the Service."""
     port = answer.decided.port
@@ -33,7 +46,9 @@ def policy(answer: Answer) -> str:
 def client(packet: Packet, source: Source, node: NodeView) -> Step:
     """Which class of client it is, and how that is known."""
     detector = node.detector
-    known_by = f"{detector.by.value} {detector.value}" if detector else "pods are not told apart"
+    known_by = (
+        f"pods are known by {detector.by.value} {detector.value}" if detector else "pods are not told apart"
+    )
     return Step(_CLIENTS[source], detail="" if source is Source.HOST else known_by)
 
 

@@ -17,6 +17,7 @@ from watchfiles import awatch
 
 from kubeproxy.api.change import KINDS, Change, Delete, KubeObject, Synced, Upsert
 from kubeproxy.api.meta import Ref
+from kubeproxy.api.service import Service
 from kubeproxy.sources.admit import Entry, admit
 from kubeproxy.sources.assemble import Ranges, assemble
 from kubeproxy.sources.documents import Fault, documents
@@ -74,6 +75,11 @@ class ManifestsSource:
         notices = [notice for file in self._files.values() for notice in file.notices]
         notices += [_subfolder(name) for name in scan.folders]
         return Reading(changes, self._news((*notices, *assembled.notices), frozenset()))
+
+    def services(self) -> Iterator[Service]:
+        """Every Service as it is written, those too that nobody is sent: somebody may ask why."""
+        entries = (entry for file in self._files.values() for entry in file.entries)
+        return (entry.obj for entry in entries if isinstance(entry.obj, Service))
 
     async def watch(self) -> AsyncGenerator[Reading, None]:
         """Readings with something in them, for ever: at once, and whenever the directory stirs."""
