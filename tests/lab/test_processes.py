@@ -206,6 +206,13 @@ def test_a_dump_ends_only_when_the_program_says_so(programs):
         list(programs.save(False, ["nope"]))
 
 
+def test_other_peoples_comments_do_not_break_lines(programs):
+    """A carriage return in a comment is no end of a line; what follows it must not be taken for a chain."""
+    rule = b'-A OUTPUT -m comment --comment "odd\r:KUBE-FAKE - [0:0]" -j RETURN\n'
+    programs.restore(Restore(False, (b"*nat\n" + rule + b"COMMIT\n",)))
+    assert rule in list(programs.save(False, ["nat"]))
+
+
 def test_both_families_have_tables_and_the_program_a_version(programs):
     assert programs.usable(False)
     assert programs.usable(True)

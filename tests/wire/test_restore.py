@@ -214,3 +214,22 @@ def test_a_dump_that_breaks_off_is_not_believed():
     """Half a dump would look like a kernel that lost half its rules."""
     with pytest.raises(WireError, match="dump of table nat: its COMMIT is missing"):
         saved(DUMP.removesuffix(b"COMMIT\n"))
+
+
+def test_other_peoples_names_may_be_any_bytes():
+    """The kernel does not mind, so reading it must not break."""
+    odd = b"*nat\n:\xff\xfe - [0:0]\n:KUBE-A - [0:0]\n-A \xff\xfe -j RETURN\n-A KUBE-A -j RETURN\nCOMMIT\n"
+    assert saved(odd).chains == {("nat", "KUBE-A"): digest([b"-A KUBE-A -j RETURN"])}
+
+
+def test_a_rule_without_words_is_one_of_its_chain():
+    """People count packets with them, also between our jumps."""
+    rules = (b"-A INPUT -j KUBE-A", b"-A INPUT", b"-A INPUT -j DOCKER")
+    dump = b"*filter\n:INPUT ACCEPT [0:0]\n" + b"".join(rule + b"\n" for rule in rules) + b"COMMIT\n"
+    assert saved(dump).builtin == {("filter", "INPUT"): rules}
+
+
+@pytest.mark.parametrize("line", [b":\n", b":KUBE-A\n"])
+def test_a_declaration_without_policy_is_named(line):
+    with pytest.raises(WireError, match="a chain is declared as"):
+        saved(b"*nat\n" + line + b"COMMIT\n")

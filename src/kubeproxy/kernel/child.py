@@ -81,10 +81,10 @@ class Child:
         """What it prints, line by line, as it comes."""
         rest = b""
         while chunk := self._read():
-            first, *others = chunk.splitlines(keepends=True)
-            complete = [rest + first, *others]
-            rest = b"" if chunk.endswith(b"\n") else complete.pop()
-            yield from complete
+            # Not splitlines: other people's comments may hold a carriage return.
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line + b"\n"
         if rest:
             yield rest
 

@@ -81,6 +81,11 @@ _SPELLINGS: Final = (
 _RESPELLED: Final = re.compile(rb" $|--nfacct-name ", re.MULTILINE)
 
 
+def _text(name: bytes) -> str:
+    """Other people's names may be any bytes."""
+    return name.decode("utf-8", "backslashreplace")
+
+
 _NO_RULE: Final = b"\0"
 
 
@@ -127,25 +132,32 @@ class SavedTables:
         if line.startswith(self._head):
             self._rules.append(line)
         elif line.startswith(b"-A "):
-            self._close_chain()
-            chain = line.split(None, 2)[1]
-            self._head, self._chain = b"-A %b " % chain, chain.decode()
+            self._open_chain(line[3:].split(b" ", 1)[0].rstrip())
             self._rules.append(line)
         elif line.startswith(b":"):
             self._declare(line)
         elif line.startswith(b"*"):
-            self._table = line[1:].strip().decode()
+            self._table = _text(line[1:].strip())
         elif line.startswith(b"COMMIT"):
             self._close_chain()
             self._table = ""
 
     def _declare(self, line: bytes) -> None:
-        name, policy = line[1:].decode().split()[:2]
+        words = _text(line[1:]).split()
+        if len(words) < 2:
+            raise WireError(repr(line), "a chain is declared as :NAME POLICY [PACKETS:BYTES]")
+        name, policy = words[:2]
         if policy != "-":
             self.policies[self._table, name] = policy
             self.builtin[self._table, name] = ()
         elif line.startswith(self._prefix, 1):
             self.chains[self._table, name] = digest(())
+
+    def _open_chain(self, chain: bytes) -> None:
+        """Rules of another chain begin; or a rule without words comes, which only counts what passes it."""
+        if _text(chain) != self._chain:
+            self._close_chain()
+            self._head, self._chain = b"-A %b " % chain, _text(chain)
 
     def _close_chain(self) -> None:
         """The rules of a chain stand together: they are summed up when another one begins."""
