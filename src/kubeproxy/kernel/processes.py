@@ -99,14 +99,15 @@ class Programs:
             if status:
                 raise _refused(program, read_refusal(status, child.words()))
 
-    def save(self, ipv6: bool, tables: Iterable[str]) -> Iterator[bytes]:
-        """The lines of these tables, as they come; nothing is held."""
+    def save(self, ipv6: bool, tables: Iterable[str] = ()) -> Iterator[bytes]:
+        """The lines of these tables, or of all that exist, as they come; nothing is held."""
         program = self.name(ipv6, "-save")
-        for table in tables:
-            with Child(self, program, ["-t", table], stdout=subprocess.PIPE) as child:
+        for options in [["-t", table] for table in tables] or [[]]:
+            with Child(self, program, options, stdout=subprocess.PIPE) as child:
                 yield from child.lines()
                 if child.wait():
-                    raise KernelError(f"{program} -t {table}", child.words() or "failed without a word")
+                    thing = " ".join((program, *options))
+                    raise KernelError(thing, child.words() or "failed without a word")
 
     def run(self, program: str, args: Sequence[str]) -> Outcome:
         """A short command, whatever it answers."""
