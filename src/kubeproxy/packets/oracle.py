@@ -12,7 +12,7 @@ from kubeproxy.model.endpoint import Endpoint
 from kubeproxy.model.identity import PortName
 from kubeproxy.packets.addresses import Addresses, Answer
 from kubeproxy.packets.packet import Choice, Outcome, Packet, Step, Story
-from kubeproxy.packets.wording import TOPOLOGY, client, dialled, near_misses, passed_by, policy
+from kubeproxy.packets.wording import SOURCE_RANGES, TOPOLOGY, client, dialled, near_misses, passed_by, policy
 from kubeproxy.routes.manners import Manners
 from kubeproxy.routes.nodeview import NodeView, is_loopback, within
 from kubeproxy.routes.route import Because, FrontendKind, Pool, PortRoutes, Source, Topology, Verdict
@@ -54,7 +54,7 @@ class _Telling(Struct, frozen=True):
     service_networks: tuple[str, ...]
 
     def story(self) -> Story:
-        """Who was dialled, in the order they are asked; the first that may and can gives it to an endpoint."""
+        """Whoever was dialled is asked in order; the first that may and can gives it to an endpoint."""
         asked = self._asked()
         for position, answer in enumerate(asked):
             if self._serves(answer) and self._allowed(answer) and self._pool(answer):
@@ -118,7 +118,7 @@ class _Telling(Struct, frozen=True):
         address = self.packet.family if kind is FrontendKind.NODE_PORT else self.packet.destination
         losers = self.addresses.lost(address, self.packet.protocol, self.packet.port)
         return (
-            *map(passed_by, passed),
+            *(passed_by(one, self._allowed(one)) for one in passed),
             dialled(answer),
             *(Step(f"{name} wants it too and does not get it", Because.CLAIMED_BY_OLDER) for name in losers),
             client(self.packet, self._source, self.node),
@@ -146,7 +146,7 @@ class _Telling(Struct, frozen=True):
         elif any(choice.masqueraded for choice in choices):
             steps += (Step(f"{self.packet.source} sees this node's address", Because.HAIRPIN),)
         outcome = Outcome.ARRIVES if choices else max(shares, key=lambda end: shares[end])
-        return Story(self.packet, outcome, tuple(choices), steps, answer.name)
+        return Story(self.packet, outcome, tuple(choices), steps, answer.name, route.frontend)
 
     def _reasons(self, answer: Answer, endpoints: Sequence[Endpoint], kept: bool) -> tuple[Step, ...]:
         """Why these endpoints."""
@@ -184,19 +184,18 @@ class _Telling(Struct, frozen=True):
         if refusal is not None:
             steps = self._introduced([refusal.answer])
             done = Step(refusal.verdict.value, refusal.because or "", refusal.field)
-            name = refusal.answer.name
-            return Story(packet, _OUTCOMES[refusal.verdict], steps=(*steps, done), service=name)
+            return _told(packet, _OUTCOMES[refusal.verdict], (*steps, done), refusal.answer)
         steps = self._introduced(asked[:1]) if asked else near_misses(packet, self.addresses, self.node)
-        name_or_none = asked[0].name if asked else None
+        first = asked[0] if asked else None
         if guarded:
             guard = Step("dropped", Because.LOOPBACK_GUARD, "iptables.localhostNodePorts")
-            return Story(packet, Outcome.DROPPED, steps=(*steps, guard), service=name_or_none)
+            return _told(packet, Outcome.DROPPED, (*steps, guard), first)
         if not asked and (verdict := self._stray()):
             return Story(packet, _OUTCOMES[verdict], steps=(*steps, Step(verdict.value, Because.NO_FRONTEND)))
         if asked:
             because = Because.NOT_REFUSED_HERE if self._serves(asked[0]) else Because.NOT_A_NODE_PORT_ADDRESS
             steps += (Step("goes on as if no Service were there", because),)
-        return Story(packet, Outcome.UNTOUCHED, steps=steps, service=name_or_none)
+        return _told(packet, Outcome.UNTOUCHED, steps, first)
 
     def _refusals(self, asked: Sequence[Answer]) -> Iterator[Refusal]:
         """Who refuses a packet that nobody translated, the first one first: cluster IPs, then by name."""
@@ -209,15 +208,12 @@ class _Telling(Struct, frozen=True):
 
     def _from_ranges(self, asked: Sequence[Answer]) -> Iterator[Refusal]:
         """What source ranges guard is dropped wherever it shows up untranslated, allowed or not."""
+        early = not self.manners.refuses_before_source_ranges
         for answer in asked:
-            listed = answer.route.allowed is not None
-            if not listed or not (
-                answer.decided.usable_anywhere or not self.manners.refuses_before_source_ranges
-            ):
+            if answer.route.allowed is None or not (answer.decided.usable_anywhere or early):
                 continue
             if not self._allowed(answer):
-                field = "spec.loadBalancerSourceRanges"
-                yield Refusal(answer, Verdict.DROP, Because.SOURCE_NOT_ALLOWED, field)
+                yield Refusal(answer, Verdict.DROP, Because.SOURCE_NOT_ALLOWED, SOURCE_RANGES)
             elif answer.decided.usable_anywhere:
                 yield Refusal(answer, Verdict.DROP, answer.route.because, policy(answer))
 
@@ -246,3 +242,9 @@ class _Telling(Struct, frozen=True):
             return self.manners.unknown_port
         inside = any(within(destination, network) for network in self.service_networks)
         return self.manners.unallocated if inside else None
+
+
+def _told(packet: Packet, outcome: Outcome, steps: tuple[Step, ...], answer: Answer | None) -> Story:
+    """The story of a packet that arrives nowhere."""
+    name, frontend = (answer.name, answer.route.frontend) if answer is not None else (None, None)
+    return Story(packet, outcome, steps=steps, service=name, frontend=frontend)

@@ -14,6 +14,7 @@ _FIELDS: Final = {
     FrontendKind.LOAD_BALANCER: "status.loadBalancer.ingress",
     FrontendKind.NODE_PORT: "spec.ports[].nodePort",
 }
+SOURCE_RANGES: Final = "spec.loadBalancerSourceRanges"
 TOPOLOGY: Final = {Topology.NODE: Because.TOPOLOGY_NODE, Topology.ZONE: Because.TOPOLOGY_ZONE}
 _CLIENTS: Final = {
     Source.POD: "the client counts as a pod",
@@ -28,11 +29,12 @@ def dialled(answer: Answer) -> Step:
     return Step(f"dials the {kind} of Service {answer.name}", detail=_FIELDS[kind])
 
 
-def passed_by(answer: Answer) -> Step:
-    """Somebody the packet was for who had nobody to give it to."""
-    kind = answer.route.frontend.kind
-    said = f"dials the {kind} of Service {answer.name}, which has nobody for it here"
-    return Step(said, answer.route.because or "", policy(answer))
+def passed_by(answer: Answer, allowed: bool) -> Step:
+    """Somebody the packet was for who did not give it to an endpoint, so that the next one is asked."""
+    said = f"dials the {answer.route.frontend.kind} of Service {answer.name}"
+    if not allowed:
+        return Step(f"{said}, which does not let it in", Because.SOURCE_NOT_ALLOWED, SOURCE_RANGES)
+    return Step(f"{said}, which has nobody for it", answer.route.because or "", policy(answer))
 
 
 def policy(answer: Answer) -> str:
