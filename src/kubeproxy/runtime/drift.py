@@ -17,6 +17,7 @@ from kubeproxy.wire.netlink import AF_INET, AF_INET6
 
 FAMILIES: Final = {AF_INET: Family.IPV4, AF_INET6: Family.IPV6}
 _MOST_LINES: Final = 3
+_MOST_PLACES: Final = 8
 
 
 class Damage(Struct, frozen=True):
@@ -100,16 +101,17 @@ class Guard:
         message = "Somebody changed our rules; repairing them"
         if pause:
             message = "Somebody changes our rules again and again; repairing them, but ever more rarely"
-        rest = len(damages) - _MOST_LINES
-        for number, damage in enumerate(damages[:_MOST_LINES], 1):
-            keys: dict[str, object] = {"ipFamily": self.family.value, "touched": damage.touched}
-            if damage.process:
-                keys |= {"process": damage.process, "pid": damage.pid}
+        by_whom: dict[tuple[str, int], dict[str, None]] = {}
+        for damage in damages:
+            by_whom.setdefault((damage.process, damage.pid), {}).update(dict.fromkeys(damage.touched))
+        for (process, pid), places in list(by_whom.items())[:_MOST_LINES]:
+            keys: dict[str, object] = {"process": process, "pid": pid} if process else {}
             if pause:
                 keys["pauseSeconds"] = pause
-            if number == _MOST_LINES and rest > 0:
-                keys["more"] = rest
-            log.warning(message, **keys)
+            touched = list(places)[:_MOST_PLACES]
+            log.warning(message, ipFamily=self.family.value, **keys, touched=touched)
+        if len(by_whom) > _MOST_LINES:
+            log.warning(message, ipFamily=self.family.value, others=len(by_whom) - _MOST_LINES)
 
 
 Guards = Mapping[Family, Guard]

@@ -14,6 +14,8 @@ T = TypeVar("T")
 #: quiet for so long, and it is over; but never wait longer for that than the second number
 QUIET: Final = 0.1
 PATIENCE: Final = 0.5
+#: so many are remembered while a repair has to wait
+ENOUGH: Final = 64
 #: repairs that come at once
 FREE: Final = 3
 #: the first pause after these, and the longest
@@ -56,7 +58,8 @@ class Waiting(Struct, Generic[T]):
         """One more; returns when it will be quiet enough, if nothing else comes."""
         if not self.noticed:
             self.first = now
-        self.noticed.append(item)
+        if len(self.noticed) < ENOUGH:
+            self.noticed.append(item)
         return min(now + QUIET, self.first + PATIENCE)
 
     def take(self) -> list[T]:

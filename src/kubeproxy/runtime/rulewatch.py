@@ -34,8 +34,10 @@ class Ours(Protocol):
 class AtWork(Protocol):
     """Whoever starts processes that write rules for us."""
 
-    children: Container[int]
     tell: Callable[[Collection[int]], None]
+
+    @property
+    def children(self) -> Container[int]: ...
 
 
 class RuleWatch:
