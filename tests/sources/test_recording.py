@@ -103,3 +103,14 @@ def test_no_recording(tmp_path: Path) -> None:
         "No such file or directory",
         "name a recording",
     )
+
+
+def test_a_moment_with_a_lot_in_it_is_several_readings(tmp_path: Path) -> None:
+    """All of a large cluster at once would be most of the memory a proxy ever needs."""
+    many = [Synced("Node"), *(Delete(Ref("Service", "shop", f"s{n}")) for n in range(600)), Synced("Service")]
+    with Recorder(tmp_path / "r.jsonl") as recorder:
+        recorder.record(many, 0.0)
+        recorder.record([Synced("Node")], 1.0)
+    readings = played(tmp_path / "r.jsonl")
+    assert [len(reading.changes) for reading in readings] == [256, 256, 90, 1]
+    assert [change for reading in readings for change in reading.changes] == [*many, Synced("Node")]

@@ -6,7 +6,7 @@ have `delete` with a ref, or `synced` with a kind. Time falls back to zero where
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final
@@ -20,6 +20,7 @@ from kubeproxy.api.meta import Ref
 from kubeproxy.sources.notice import Level, Notice, Reading, shown
 
 _REMEDY: Final = "remove the line; the lines around it are played"
+_PORTION: Final = 256
 
 
 class _Line(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -108,12 +109,15 @@ def _notice(path: Path, number: int, field: str, value: object, problem: str, re
 
 
 class RecordingSource:
-    """Plays a recording: what was said at one moment is one Reading.
+    """Plays a recording: what was said at one moment is one Reading, or several where it is a lot.
 
-    `speed` 1.0 keeps the time that passed between them, 10.0 a tenth of it, None none at all.
+    A large cluster is never in memory as objects: what is kept of them is several times smaller.
+
+    `speed` 1.0 keeps the time that passed between them, 10.0 a tenth of it, None none at all: what is played
+    as it was recorded meets the same pacing, and merges the same changes into one sync.
     """
 
-    def __init__(self, path: Path, *, speed: float | None = None) -> None:
+    def __init__(self, path: Path, *, speed: float | None = 1.0) -> None:
         self._path = path
         self._speed = speed
 
@@ -139,9 +143,9 @@ class RecordingSource:
         at = 0.0
         try:
             for at, group in groupby(self._changes(waiting), key=lambda line: line[0]):
-                changes = tuple(change for _, change in group)
-                yield at, Reading(changes, tuple(waiting))
-                waiting.clear()
+                while changes := tuple(change for _, change in islice(group, _PORTION)):
+                    yield at, Reading(changes, tuple(waiting))
+                    waiting.clear()
         except OSError as error:
             waiting.append(_notice(self._path, 0, "", "", error.strerror or str(error), "name a recording"))
         if waiting:
