@@ -46,7 +46,7 @@ class Moment(Struct):
     flow: Flow
     rule: Rule
     #: by the name of a list of senders: the endpoints it stands for
-    lists: Mapping[str, set[str]]
+    lists: Callable[[], Mapping[str, set[str]]]
 
 
 Test: TypeAlias = Callable[[str, Moment], Share]
@@ -131,7 +131,8 @@ def _fraction(count: int) -> Fraction:
 def _remembered(_: str, moment: Moment) -> Share:
     """Whether the list a rule names holds the sender."""
     names = (match.value for match in moment.rule.matches if match.option == "--name")
-    return any(moment.packet.remembers in moment.lists.get(name, ()) for name in names)
+    known = moment.packet.remembers
+    return known != "" and any(known in moment.lists().get(name, ()) for name in names)
 
 
 _TESTS: Final[dict[tuple[str, str], Test]] = {

@@ -7,7 +7,7 @@ followed, and each keeps its share.
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from msgspec.structs import replace
 
@@ -30,8 +30,12 @@ class _Walk:
         self.tables = tables
         self.packet = packet
         self.node = node
-        self.lists = _affine(tables) if packet.remembers else {}
         self.met: dict[tuple[str, str, Rule | None], Step] = {}
+
+    @cached_property
+    def lists(self) -> dict[str, set[str]]:
+        """Whom each list of senders stands for: few packets come to a rule that asks."""
+        return _affine(self.tables)
 
     def story(self) -> Story:
         flows = [Flow(self.packet.destination, self.packet.port, self.packet.interface)]
@@ -98,7 +102,7 @@ class _Walk:
 
     def _share(self, table: str, rule: Rule, flow: Flow) -> Share:
         """How much of a flow a rule matches: nothing, all, or what the dice say."""
-        moment = Moment(self.packet, self.node, flow, rule, self.lists)
+        moment = Moment(self.packet, self.node, flow, rule, lambda: self.lists)
         share: Share = 1
         foreign = ""
         for match in rule.matches:
