@@ -21,7 +21,7 @@ from kubeproxy.wire.netlink import AF_INET, AF_INET6
 from kubeproxy.wire.rtnetlink import LocalAddress, Scope
 
 FOLDER = Path(__file__).parent / "golden"
-CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+CASES = sorted(path.parent.name for path in FOLDER.glob("*/manifests.yaml"))
 NODE = "node-a"
 KINDS = {"services": Service, "endpointslices": EndpointSlice, "nodes": Node, "servicecidrs": ServiceCIDR}
 
