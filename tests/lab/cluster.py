@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-from kubeproxy.cli.stage.layout import Pod
+from kubeproxy.cli.stage.layout import Pod, cluster
 from kubeproxy.cli.stage.questions import Dial
 
 FAMILIES = ("IPv4", "IPv6")
@@ -37,7 +37,7 @@ HERE, HERE_TOO, THERE, CALLER, FAR_CALLER = (
 )
 #: one namespace with the addresses of ten pods, for the choice among many
 MANY = pod("many", 1, *range(101, 111))
-PODS = (HERE, HERE_TOO, THERE, CALLER, FAR_CALLER, MANY)
+LAYOUT = cluster((HERE, HERE_TOO, THERE, CALLER, FAR_CALLER, MANY))
 
 READY = {"ready": True}
 SICK = {"ready": False}

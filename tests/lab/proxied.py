@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubeproxy.cli.demo_oracle import Oracle
 from kubeproxy.cli.demo_proxy import KUBE_PROXY, Files, start
-from kubeproxy.cli.stage.layout import Pod, cluster
+from kubeproxy.cli.stage.layout import Layout
 from kubeproxy.cli.stage.questions import Answer, Dial
 from kubeproxy.cli.stage.stage import Stage
 from kubeproxy.packets.packet import Outcome, Story
@@ -29,9 +29,9 @@ SILENCE, PATIENCE = 0.8, 6.0
 class Proxied:
     """The stage, the manifests on it, and what the oracle tells of them."""
 
-    def __init__(self, stage: Stage, files: Files, settings: dict[str, Any]) -> None:
+    def __init__(self, stage: Stage, files: Files) -> None:
         self.stage, self.files = stage, files
-        self.oracle = Oracle(files.manifests, stage.layout, settings=settings)
+        self.oracle = Oracle(files, stage.layout)
 
     def play(self, dials: Iterable[Dial]) -> list[tuple[Story, Answer, str]]:
         """Sends all packets; each with its story, and how it differs from it, or nothing."""
@@ -49,18 +49,18 @@ class Proxied:
 @contextlib.contextmanager
 def proxied(
     folder: Path,
-    pods: Iterable[Pod],
+    layout: Layout,
     manifests: Iterable[dict[str, Any]],
     ready: Iterable[Dial],
-    config: dict[str, Any] | None = None,
-    **settings: Any,
+    node: str = "node-a",
+    **config: Any,
 ) -> Iterator[Proxied]:
-    """`settings` are what the oracle must know of the configuration."""
+    """The daemon runs in one of the rooms, which is a node; `config` are fields of its configuration."""
     files = Files(folder)
     files.manifests.mkdir(parents=True)
     (files.manifests / "lab.yaml").write_text(yaml.safe_dump_all(list(manifests)))
-    files.config.write_text(yaml.safe_dump({**CONFIG, **(config or {})}))
-    argv = [*KUBE_PROXY, *files.options(), "--proxy-mode", "iptables", "--hostname-override", "node-a"]
-    with Stage(cluster(tuple(pods))) as stage:
-        start(stage, "node-a", argv, files.log, ready)
-        yield Proxied(stage, files, settings)
+    files.config.write_text(yaml.safe_dump({**CONFIG, "hostnameOverride": node, **config}))
+    argv = [*KUBE_PROXY, *files.options(), "--proxy-mode", "iptables"]
+    with Stage(layout) as stage:
+        start(stage, node, argv, files.log, ready)
+        yield Proxied(stage, files)

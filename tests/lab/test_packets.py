@@ -11,7 +11,7 @@ import pytest
 
 from kubeproxy.cli.stage.questions import Answer, Dial, Fate
 from kubeproxy.packets.packet import Outcome, Story
-from tests.lab.cluster import FRONTS, OFFERS, PLACES, PODS, POLICIES, WHO, Cell, Policy, cells, manifests
+from tests.lab.cluster import FRONTS, LAYOUT, OFFERS, PLACES, POLICIES, WHO, Cell, Policy, cells, manifests
 from tests.lab.proxied import Proxied, proxied
 
 #: refused until the rules are there, which are connected last of all
@@ -30,7 +30,7 @@ class Played(NamedTuple):
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
-    with proxied(tmp_path_factory.mktemp("lab") / "files", PODS, manifests(), READY) as there:
+    with proxied(tmp_path_factory.mktemp("lab") / "files", LAYOUT, manifests(), READY) as there:
         yield there
 
 

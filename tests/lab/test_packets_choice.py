@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kubeproxy.cli.stage.layout import CLIENT_ADDRESSES, bare
+from kubeproxy.cli.stage.layout import DEMO, bare
 from kubeproxy.cli.stage.questions import Dial, Fate
 from kubeproxy.cli.stage.stage import Tally
 from tests.lab import cluster
@@ -26,7 +26,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
     slices = [cluster.endpoint_slice("sticky", family, cluster.many(family, 10)) for family in FAMILIES]
     manifests = [*cluster.nodes(), *cluster.choices(), sticky, *slices]
     ready = [Dial("caller", NODE[family], STICKY_PORT) for family in FAMILIES]
-    with proxied(tmp_path_factory.mktemp("choice") / "files", cluster.PODS, manifests, ready) as there:
+    with proxied(tmp_path_factory.mktemp("choice") / "files", cluster.LAYOUT, manifests, ready) as there:
         yield there
 
 
@@ -76,7 +76,7 @@ def test_clients_are_spread_although_each_is_kept(lab: Proxied, family: str) -> 
     dials = [
         Dial(room, NODE[family], STICKY_PORT) for room in ("here", "here-too", "caller", "node-a", "node-b")
     ]
-    outside = [bare(a) for a in CLIENT_ADDRESSES if (":" in a) == (family == "IPv6")]
+    outside = [bare(a) for a in DEMO.client if (":" in a) == (family == "IPv6")]
     dials += [Dial("client", NODE[family], STICKY_PORT, source=source) for source in outside]
     answers = lab.stage.dial(dials)
     assert {answer.outcome for answer in answers} == {Fate.ARRIVED}

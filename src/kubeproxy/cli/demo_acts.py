@@ -12,7 +12,6 @@ from kubeproxy.cli.demo_cluster import Row
 from kubeproxy.cli.demo_oracle import Oracle
 from kubeproxy.cli.demo_proxy import KUBE_PROXY, Files, start
 from kubeproxy.cli.demo_table import Line
-from kubeproxy.cli.stage.layout import bare
 from kubeproxy.cli.stage.questions import Dial
 from kubeproxy.cli.stage.stage import Farewell, Stage
 
@@ -28,16 +27,11 @@ class Theatre(Struct, frozen=True):
 
     def oracle(self) -> Oracle:
         """What should happen, given the manifests as they are now."""
-        return Oracle(self.files.manifests, self.stage.layout, plan.NODE)
+        return Oracle(self.files, self.stage.layout)
 
     def names(self) -> dict[str, str]:
         """Whose every address is."""
-        return {
-            bare(address): room.name
-            for room in self.stage.layout.rooms
-            for nic in room.nics
-            for address in nic.addresses
-        }
+        return {address: room.name for room in self.stage.layout.rooms for address in room.addresses}
 
     def dialled(self) -> list[Row]:
         """The rows that this kernel has the family for."""

@@ -1,15 +1,15 @@
 """What the oracle says of a dial on the stage before it is made, and whether it came true."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from kubeproxy.cli.demo_proxy import Files
+from kubeproxy.cli.settings import load
 from kubeproxy.cli.stage.echo import spelled
-from kubeproxy.cli.stage.layout import POD_RANGES, Layout, Room, bare, same_family
+from kubeproxy.cli.stage.layout import Layout, Room, bare, same_family
 from kubeproxy.cli.stage.questions import Answer, Dial, Fate
+from kubeproxy.config.invocation import parse_flags
 from kubeproxy.model.identity import Family, Protocol
 from kubeproxy.model.tracker import Tracker
 from kubeproxy.packets.addresses import Addresses
@@ -17,40 +17,31 @@ from kubeproxy.packets.oracle import tell
 from kubeproxy.packets.packet import Outcome, Packet, Story
 from kubeproxy.routes.decide import Routes, decide
 from kubeproxy.routes.manners import CLASSIC, Manners
-from kubeproxy.routes.nodeview import DetectBy, Detector, NodeView, is_loopback
+from kubeproxy.routes.nodeview import is_loopback
+from kubeproxy.runtime.nodewatch import node_view
 from kubeproxy.sources.manifests import ManifestsSource
+from kubeproxy.wire.netlink import AF_INET, AF_INET6
+from kubeproxy.wire.rtnetlink import LocalAddress, Scope
 
-ZONE = "topology.kubernetes.io/zone"
-LOOPBACK = {Family.IPV4: "127.0.0.1", Family.IPV6: "::1"}
+#: slower than this is no refusal at once; a busy machine has slow moments
 AT_ONCE_MS = 900.0
 
 
 class Oracle:
-    """Knows the manifests of a directory and the layout of the stage; sends no packet.
+    """Knows the manifests, the configuration and the layout of the stage; sends no packet."""
 
-    `settings` are fields of the NodeViews that another configuration than the demo's would change.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        layout: Layout,
-        node: str = "node-a",
-        manners: Manners = CLASSIC,
-        settings: Mapping[str, Any] = MappingProxyType({}),
-    ) -> None:
-        self.rooms = {room.name: room for room in layout.rooms}
-        self.node, self.manners = node, manners
+    def __init__(self, files: Files, layout: Layout, manners: Manners = CLASSIC) -> None:
+        config = load(parse_flags(files.options()))
+        self.layout, self.rooms = layout, {room.name: room for room in layout.rooms}
+        self.node, self.manners = config.hostnameOverride, manners
         tracker = Tracker()
-        changed = tracker.fold(ManifestsSource(folder).read().changes)
-        known = tracker.node(node)
-        zone = known.metadata.labels.get(ZONE, "") if known else ""
-        room = self.rooms[node]
-        self.views = {family: replace(view(room, family, zone), **settings) for family in Family}
+        tracker.fold(ManifestsSource(files.manifests).read().changes)
+        node, own = tracker.node(self.node), list(local_addresses(self.rooms[self.node]))
+        self.views = {f: node_view(config, self.node, f, node, own) for f in Family}
         self.addresses: dict[Family, Addresses] = {}
-        for family, own in self.views.items():
+        for family, view in self.views.items():
             routes = Routes()
-            decide(tracker.snapshot, own, changed.of(family).names, routes)
+            decide(tracker.snapshot, view, list(tracker.snapshot.names(family)), routes)
             self.addresses[family] = Addresses(routes.values())
 
     def packet(self, dial: Dial) -> Packet:
@@ -71,7 +62,7 @@ class Oracle:
 
     def _source(self, dial: Dial) -> str:
         """The address that the kernel of the room chooses: the first of the family."""
-        own = [a for nic in self.rooms[dial.room].nics for a in map(bare, nic.addresses)]
+        own = self.rooms[dial.room].addresses
         if dial.room == self.node and (is_loopback(dial.to) or dial.to in own):
             return dial.to
         return next(address for address in own if same_family(address, dial.to))
@@ -100,25 +91,25 @@ class Oracle:
         return "" if answer.outcome is Fate.SILENT else f"should be dropped, but: {answer}"
 
     def _untouched(self, story: Story, answer: Answer, dial: Dial) -> str:
-        fate, where = self.without_services(dial)
-        ends = answer.outcome is fate and answer.at == (where if fate is Fate.ARRIVED else "")
-        sees = fate is not Fate.ARRIVED or answer.client == story.packet.source
+        fate, where = without_services(self.layout, dial)
+        ends = answer.outcome is fate and answer.at == where
+        sees = not where or answer.client == story.packet.source
         return "" if ends and sees else f"should be {fate} {where} as without Services, but: {answer}"
 
-    def without_services(self, dial: Dial) -> tuple[Fate, str]:
-        """What becomes of a dial where no Service has a say: the wiring alone decides.
 
-        An address that nobody in the cluster has is the world's.
-        """
-        for room in self.rooms.values():
-            if dial.to in {bare(a) for nic in room.nics for a in nic.addresses} or (
-                room.name == dial.room and is_loopback(dial.to)
-            ):
-                served = f"{dial.port}/{dial.protocol}" in room.serves
-                return (Fate.ARRIVED, spelled(dial.to, dial.port)) if served else (Fate.REFUSED, "")
-        if f"{dial.port}/{dial.protocol}" in self.rooms["world"].serves:
-            return Fate.ARRIVED, spelled(dial.to, dial.port)
-        return Fate.REFUSED, ""
+def without_services(layout: Layout, dial: Dial) -> tuple[Fate, str]:
+    """What becomes of a dial where no Service has a say: the wiring alone decides, and where it ends.
+
+    An address that nobody in the cluster has is the world's.
+    """
+    rooms = {room.name: room for room in layout.rooms}
+    if dial.protocol == "ICMP":
+        return Fate.ARRIVED, ""
+    room = rooms[dial.room] if is_loopback(dial.to) else None
+    owner = next((room for room in rooms.values() if dial.to in room.addresses), rooms["world"])
+    if f"{dial.port}/{dial.protocol}" in (room or owner).serves:
+        return Fate.ARRIVED, spelled(dial.to, dial.port)
+    return Fate.REFUSED, ""
 
 
 CHECKS = {
@@ -129,20 +120,9 @@ CHECKS = {
 }
 
 
-def view(room: Room, family: Family, zone: str) -> NodeView:
-    """What the proxy on this node knows of itself, with the demo's configuration."""
-    own = [bare(a) for nic in room.nics for a in nic.addresses if _is_of(a, family)]
-    pods = next(network for network in POD_RANGES if _is_of(network, family))
-    return NodeView(
-        family=family,
-        name=room.name,
-        zone=zone,
-        node_ip=own[0] if own else LOOPBACK[family],
-        addresses=(*dict.fromkeys(own), LOOPBACK[family]),
-        detector=Detector(DetectBy.CIDR, pods),
-        loopback_node_ports=family is Family.IPV4,
-    )
-
-
-def _is_of(address: str, family: Family) -> bool:
-    return (":" in address) == (family is Family.IPV6)
+def local_addresses(room: Room) -> Iterator[LocalAddress]:
+    """What the kernel of a room would say its addresses are."""
+    named = [(nic.name, bare(address)) for nic in room.nics for address in nic.addresses]
+    for index, (name, address) in enumerate([("lo", "127.0.0.1"), ("lo", "::1"), *named], 1):
+        family, length = (AF_INET6, 128) if ":" in address else (AF_INET, 32)
+        yield LocalAddress(family, address, length, index, name, Scope.UNIVERSE)

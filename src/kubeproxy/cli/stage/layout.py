@@ -32,6 +32,11 @@ class Room(Struct, frozen=True):
     serves: tuple[str, ...] = ()
     forwards: bool = False
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every address of every interface."""
+        return tuple(bare(address) for nic in self.nics for address in nic.addresses)
+
 
 class Link(Struct, frozen=True):
     """A cable: a room and an interface at each end."""
@@ -47,6 +52,10 @@ class Layout(Struct, frozen=True):
 
     rooms: tuple[Room, ...]
     links: tuple[Link, ...]
+
+    def room(self, name: str) -> Room:
+        """The room of that name."""
+        return next(room for room in self.rooms if room.name == name)
 
 
 class Pod(Struct, frozen=True):
@@ -70,32 +79,47 @@ class Node(Struct, frozen=True):
     serves: tuple[str, ...] = ()
 
 
-NODE_A = Node(
-    name="node-a",
-    addresses=("192.168.50.11", "fd00:50::11"),
-    pod_networks=("10.244.1.0/24", "fd00:10:244:1::/64"),
-    gateways=("10.244.1.1", "fd00:10:244:1::1"),
-    further=("192.168.61.11", "fd00:61::11"),
-    serves=("10250/TCP",),
-)
-NODE_B = Node(
-    name="node-b",
-    addresses=("192.168.50.12", "fd00:50::12"),
-    pod_networks=("10.244.2.0/24", "fd00:10:244:2::/64"),
-    gateways=("10.244.2.1", "fd00:10:244:2::1"),
-    serves=("6443/TCP",),
-)
-NODES = (NODE_A, NODE_B)
+class Plan(Struct, frozen=True):
+    """Who has which address. The proxy runs on the first node."""
 
-LAN_GATEWAYS = ("192.168.50.1", "fd00:50::1")
-CLIENT_GATEWAYS = ("203.0.113.1/24", "fd00:113::1/64")
-#: the second of each family is outside the source ranges that the demo's Services allow
-CLIENT_ADDRESSES = ("203.0.113.10/24", "203.0.113.99/24", "fd00:113::10/64", "fd00:113::99/64")
-POD_RANGES = ("10.244.0.0/16", "fd00:10:244::/48")
-SERVICE_RANGES = ("10.96.0.0/16", "fd00:10:96::/112")
-#: load balancer addresses and external IPs: the LAN sends them to node-a, nobody has them
-OUTSIDE_RANGES = ("198.51.100.0/24", "fd00:198::/64")
-WORLD_ADDRESSES, WORLD_GATEWAYS = ("192.0.2.9/24", "fd00:9::9/64"), ("192.0.2.1/24", "fd00:9::1/64")
+    nodes: tuple[Node, ...]
+    lan_gateways: tuple[str, ...]
+    client: tuple[str, ...]
+    client_gateways: tuple[str, ...]
+    world: tuple[str, ...]
+    world_gateways: tuple[str, ...]
+    #: networks that the LAN sends to the first node: cluster IPs, load balancer and external IPs
+    services: tuple[str, ...]
+    #: what else the world answers for
+    beyond: tuple[str, ...] = ()
+    world_serves: tuple[str, ...] = ("80/TCP", "80/UDP")
+
+
+DEMO = Plan(
+    nodes=(
+        Node(
+            name="node-a",
+            addresses=("192.168.50.11", "fd00:50::11"),
+            pod_networks=("10.244.1.0/24", "fd00:10:244:1::/64"),
+            gateways=("10.244.1.1", "fd00:10:244:1::1"),
+            further=("192.168.61.11", "fd00:61::11"),
+            serves=("10250/TCP",),
+        ),
+        Node(
+            name="node-b",
+            addresses=("192.168.50.12", "fd00:50::12"),
+            pod_networks=("10.244.2.0/24", "fd00:10:244:2::/64"),
+            gateways=("10.244.2.1", "fd00:10:244:2::1"),
+            serves=("6443/TCP",),
+        ),
+    ),
+    lan_gateways=("192.168.50.1", "fd00:50::1"),
+    client=("203.0.113.10/24", "203.0.113.99/24", "fd00:113::10/64", "fd00:113::99/64"),
+    client_gateways=("203.0.113.1/24", "fd00:113::1/64"),
+    world=("192.0.2.9/24", "fd00:9::9/64"),
+    world_gateways=("192.0.2.1/24", "fd00:9::1/64"),
+    services=("10.96.0.0/16", "fd00:10:96::/112", "198.51.100.0/24", "fd00:198::/64"),
+)
 #: the routing table for what comes from the first node
 FROM_FIRST_NODE = 100
 
@@ -115,14 +139,14 @@ def pod_nic(pod: Pod) -> str:
     return f"veth-{pod.name}"[:15]
 
 
-def cluster(pods: Sequence[Pod], nodes: Sequence[Node] = NODES) -> Layout:
+def cluster(pods: Sequence[Pod], plan: Plan = DEMO) -> Layout:
     """Rooms and cables for these pods: a client, the LAN, the world, the nodes, and a room per pod."""
-    by_name = {node.name: node for node in nodes}
-    rooms = [_client(), _lan(nodes), _world()]
-    rooms += [_node(node, [pod for pod in pods if pod.node == node.name]) for node in nodes]
+    by_name = {node.name: node for node in plan.nodes}
+    rooms = [_client(plan), _lan(plan), _world(plan)]
+    rooms += [_node(node, [pod for pod in pods if pod.node == node.name], plan) for node in plan.nodes]
     rooms += [_pod(pod, by_name[pod.node]) for pod in pods]
     links = [Link("lan", "to-client", "client", "eth0"), Link("lan", "to-world", "world", "eth0")]
-    links += [link for node in nodes for link in _node_links(node)]
+    links += [link for node in plan.nodes for link in _node_links(node)]
     links += [Link(pod.node, pod_nic(pod), pod.name, "eth0") for pod in pods]
     return Layout(tuple(rooms), tuple(links))
 
@@ -146,38 +170,40 @@ def _only_ipv4(room: Room) -> Room:
     )
 
 
-def _client() -> Room:
-    routes = tuple(f"route add default via {bare(gateway)}" for gateway in CLIENT_GATEWAYS)
-    return Room("client", (Nic("eth0", CLIENT_ADDRESSES),), routes=routes, serves=("8080/TCP", "8080/UDP"))
+def _client(plan: Plan) -> Room:
+    routes = tuple(f"route add default via {bare(gateway)}" for gateway in plan.client_gateways)
+    return Room("client", (Nic("eth0", plan.client),), routes=routes, serves=("8080/TCP", "8080/UDP"))
 
 
-def _lan(nodes: Sequence[Node]) -> Room:
-    """The router between the nodes and the client.
+def _lan(plan: Plan) -> Room:
+    """The router between the nodes, the client and the world.
 
     It hands Service addresses to the first node; what that node itself sends to one goes to the world:
     no Service took it, and it must not come back.
     """
-    nics, routes = [Nic("to-client", CLIENT_GATEWAYS), Nic("to-world", WORLD_GATEWAYS)], []
-    for node in nodes:
-        nics.append(Nic(f"to-{node.name}", LAN_GATEWAYS))
+    nics = [Nic("to-client", plan.client_gateways), Nic("to-world", plan.world_gateways)]
+    routes = [f"route add default via {bare(address)}" for address in plan.world]
+    for node in plan.nodes:
+        nics.append(Nic(f"to-{node.name}", plan.lan_gateways))
         routes += [f"route add {address} dev to-{node.name}" for address in node.addresses]
         if node.further:
-            nics.append(Nic(f"to2-{node.name}", LAN_GATEWAYS))
+            nics.append(Nic(f"to2-{node.name}", plan.lan_gateways))
             routes += [f"route add {address} dev to2-{node.name}" for address in node.further]
         routes += [f"route add {network} via {_of(node.addresses, network)}" for network in node.pod_networks]
-    for network in (*SERVICE_RANGES, *OUTSIDE_RANGES):
-        routes.append(f"route add {network} via {_of(nodes[0].addresses, network)}")
-        world = bare(_of(WORLD_ADDRESSES, network))
+    first = plan.nodes[0]
+    for network in plan.services:
+        routes.append(f"route add {network} via {_of(first.addresses, network)}")
+        world = bare(_of(plan.world, network))
         routes.append(f"route add {network} via {world} table {FROM_FIRST_NODE}")
-    rule = f"rule add iif to-{nodes[0].name} lookup {FROM_FIRST_NODE}"
+    rule = f"rule add iif to-{first.name} lookup {FROM_FIRST_NODE}"
     return Room("lan", tuple(nics), routes=tuple(routes), rules=(rule,), forwards=True)
 
 
-def _world() -> Room:
+def _world(plan: Plan) -> Room:
     """Has every Service's address, so that whoever arrives here was let through by the node."""
-    routes = [f"route add default via {bare(gateway)}" for gateway in WORLD_GATEWAYS]
-    routes += [f"route add local {network} dev lo" for network in (*SERVICE_RANGES, *OUTSIDE_RANGES)]
-    return Room("world", (Nic("eth0", WORLD_ADDRESSES),), tuple(routes), serves=("80/TCP", "80/UDP"))
+    routes = [f"route add default via {bare(gateway)}" for gateway in plan.world_gateways]
+    routes += [f"route add local {network} dev lo" for network in (*plan.services, *plan.beyond)]
+    return Room("world", (Nic("eth0", plan.world),), tuple(routes), serves=plan.world_serves)
 
 
 def _of(addresses: Sequence[str], network: str) -> str:
@@ -185,11 +211,11 @@ def _of(addresses: Sequence[str], network: str) -> str:
     return next(address for address in addresses if same_family(network, address))
 
 
-def _node(node: Node, pods: Sequence[Pod]) -> Room:
+def _node(node: Node, pods: Sequence[Pod], plan: Plan) -> Room:
     nics = [Nic("eth0", node.addresses)]
     nics += [Nic("eth1", node.further)] if node.further else []
     nics += [Nic(pod_nic(pod), node.gateways) for pod in pods]
-    routes = [f"route add default via {gateway} dev eth0 onlink" for gateway in LAN_GATEWAYS]
+    routes = [f"route add default via {gateway} dev eth0 onlink" for gateway in plan.lan_gateways]
     routes += [f"route add {address} dev {pod_nic(pod)}" for pod in pods for address in pod.addresses]
     return Room(node.name, tuple(nics), routes=tuple(routes), serves=node.serves, forwards=True)
 

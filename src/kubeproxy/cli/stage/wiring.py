@@ -14,6 +14,8 @@ EVERY_ROOM = {
     # Looking for duplicates takes a second per address; here nobody can have one.
     "net/ipv6/conf/default/accept_dad": "0",
     "net/ipv6/conf/default/dad_transmits": "0",
+    # Who may ping without a raw socket: the group of root.
+    "net/ipv4/ping_group_range": "0 0",
     # Refusals are ICMP, and the kernel sends few of those a second to one address: a table of
     # refused connections would see time-outs.
     "net/ipv4/icmp_ratelimit": "0",
