@@ -4,11 +4,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from difflib import unified_diff
 from itertools import islice
+from random import Random
 from typing import Any
 
 from kubeproxy.api.change import Synced
+from kubeproxy.kernel.memory import Memory
 from kubeproxy.model.identity import Family
 from tests.runtime.changes import Changes
+from tests.runtime.faults import FATES, Faulty
 from tests.runtime.rig import Rig
 
 #: makes a kernel that holds nothing
@@ -69,3 +72,36 @@ def converges(
                     assert not found, f"seed {seed}, after change {number}:\n{found}"
                     compared += sum(line.startswith("-A") for f in Family for line in rig.dump(f))
     return compared
+
+
+def survives(seed: int, count: int, *, portion: int | None, every: int = 25) -> int:
+    """Like `converges`, with a kernel that fails in every way it can until somebody looks; returns the failures."""
+    story, kernel, failures = Changes(seed), Faulty(), 0
+    kernel.names_lines = seed % 2 == 0
+    roll = Random(seed)
+    with Rig(kernel, portion) as rig:
+        for number, change in enumerate(islice(story, count), 1):
+            kernel.next = iter(roll.choices(("", *FATES), weights=(5, 1, 1, 1, 1, 1), k=4))
+            kernel.refuses = set(
+                roll.sample([f"shop/svc-{n}-{copy}" for n in range(5) for copy in range(5)], 3)
+            )
+            reports = rig.hear(change)
+            failures += sum(not report.ok or bool(report.culprits) for report in reports.values())
+            rig.now += roll.choice((0.0, 0.0, 4.0))
+            if number % every == 0:
+                kernel.refuses, kernel.next = set(), iter(())
+                recover(rig)
+                with newcomer(Memory(), rig, story, portion) as fresh:
+                    found = differences(rig, fresh)
+                assert not found, f"seed {seed}, after change {number}:\n{found}"
+    return failures
+
+
+def recover(rig: Rig) -> None:
+    """The kernel is well again: one sync that takes what is left, and what was withheld as it comes due."""
+    rig.now += 1000.0
+    for family, lane in rig.lanes.items():
+        report = rig.sync(family)
+        assert report.ok and not report.culprits, report
+        assert not lane.quarantine, lane.quarantine
+        assert rig.sync(family).operations == 0

@@ -4,7 +4,7 @@ A bad Service must not keep the good ones out of the kernel: the culprit is with
 again later. Where the kernel names a line, the line leads to it; otherwise the batch is halved.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Generic
 
 from kubeproxy.backends.contract import Backend, KnownT, ReadT_contra, RulesetT, Step
@@ -12,16 +12,16 @@ from kubeproxy.kernel.errors import Busy, KernelError, Unsure
 from kubeproxy.model.identity import PortName
 from kubeproxy.wire.op import Operation
 
-#: more refusals than this in one go, and it is not single Services that are at fault
+#: so many refusals in one go; who is still under suspicion then is withheld without a trial of its own
 PATIENCE = 64
 
 
 class Refused(Exception):
-    """A step was refused for what is in it."""
+    """A step was refused for what is in it; perhaps a line tells for whose sake."""
 
-    def __init__(self, step: Step, error: KernelError) -> None:
+    def __init__(self, step: Step, error: KernelError, named: PortName | None) -> None:
         super().__init__(step, error)
-        self.step, self.error = step, error
+        self.step, self.error, self.named = step, error, named
 
 
 class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
@@ -39,15 +39,26 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
         self.steps: list[Step] = []
         #: who was withheld, and what the kernel said
         self.culprits: dict[PortName, KernelError] = {}
+        #: those of them that were refused in company only
+        self.suspects: set[PortName] = set()
+        self.refusals = 0
+        #: by name, the Fragment the kernel held before, and the one it should hold
+        self._before: dict[PortName, object] = {}
+        self._wished: dict[PortName, object] = {}
 
     def bring(self, touched: Collection[PortName]) -> None:
         """Bring these names, and all that is shared, to the kernel; only general failures come out."""
-        before = {name: self.backend.held(self.known, name) for name in touched}
-        wished = {name: self.backend.fragment(self.wanted, name) for name in touched}
+        self._before = {name: self.backend.held(self.known, name) for name in touched}
+        self._wished = {name: self.backend.fragment(self.wanted, name) for name in touched}
         try:
-            self._carry_out(touched)
-        except Refused as refused:
-            self._isolate(before, wished, refused)
+            refused = self._without_named(touched)
+            if refused is not None:
+                self._search(refused)
+        except BaseException:
+            # Whatever it was, all of it is still wanted.
+            self._put(self._wished, self._wished)
+            self.culprits.clear()
+            raise
 
     def _carry_out(self, touched: Collection[PortName]) -> None:
         for step in self.backend.plan(self.known, self.wanted, touched).steps:
@@ -56,48 +67,84 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
             except (Busy, Unsure):
                 raise
             except KernelError as error:
+                self.refusals += 1
+                named = self.backend.blame(step, error.line) if error.line else None
                 self.backend.doubt(self.known, step)
-                raise Refused(step, error) from error
+                raise Refused(step, error, named) from error
             self.backend.settle(self.known, step)
             self.steps.append(step)
 
-    def _put(self, names: Collection[PortName], fragments: dict[PortName, object]) -> None:
+    def _passes(self, touched: Collection[PortName]) -> Refused | None:
+        """None when all went well."""
+        try:
+            self._carry_out(touched)
+        except Refused as refused:
+            return refused
+        return None
+
+    def _without_named(self, names: Collection[PortName]) -> Refused | None:
+        """Leave out whoever a refused line was written for, as long as lines tell; nobody else notices."""
+        while refused := self._passes(names):
+            named = refused.named
+            if named not in self._wished or named in self.culprits or self.refusals > PATIENCE:
+                return refused
+            self._withhold([named], refused.error)
+        return None
+
+    def _search(self, refused: Refused) -> None:
+        """Bring the suspects in ever smaller groups, until each refusal is one name's."""
+        groups = _groups(self._acquit(refused), refused)
+        while groups:
+            group = groups.pop()
+            self._put(group, self._wished)
+            again = self._passes(group)
+            if again is None:
+                continue
+            if len(group) == 1:
+                self._withhold(group, again.error)
+            elif self.refusals > PATIENCE:
+                *others, likely = _groups(group, again, halve=False)
+                self._withhold(likely, again.error)
+                self.suspects.update(likely)
+                groups += others
+            else:
+                self._put(group, self._before)
+                groups += _groups(group, again)
+
+    def _acquit(self, refused: Refused) -> list[PortName]:
+        """Go back to before for the suspects, without whom the rest must pass; return the suspects.
+
+        What passed already is not undone, unless it turns out that it has to.
+        """
+        passed = {name for step in self.steps for name in step.names}
+        candidates = sorted(self._wished.keys() - self.culprits.keys())
+        few = [name for name in candidates if name not in passed]
+        error = refused.error
+        for suspects in (few, candidates) if 0 < len(few) < len(candidates) else (candidates,):
+            self._put(suspects, self._before)
+            again = self._passes(self._wished)
+            if again is None:
+                return suspects
+            error = again.error
+        # Not even without all of them: what everybody shares is at fault, and no Service.
+        raise error from refused
+
+    def _withhold(self, names: Iterable[PortName], error: KernelError) -> None:
+        for name in names:
+            self.culprits[name] = error
+            self._put([name], self._before)
+
+    def _put(self, names: Iterable[PortName], fragments: dict[PortName, object]) -> None:
         for name in names:
             self.backend.put(self.wanted, name, fragments[name])
 
-    def _isolate(
-        self, before: dict[PortName, object], wished: dict[PortName, object], refused: Refused
-    ) -> None:
-        """Bring the touched names in ever smaller groups, until each refusal is one name's."""
-        self._put(before.keys(), before)
-        try:
-            self._carry_out(before.keys())
-        except Refused as again:
-            # Not even without all of them: what everybody shares is at fault, and no Service.
-            self._put(wished.keys(), wished)
-            raise again.error from refused
-        groups = self._groups(wished, refused)
-        refusals = 0
-        while groups:
-            group = groups.pop()
-            self._put(group, wished)
-            try:
-                self._carry_out(group)
-            except Refused as again:
-                refusals += 1
-                if refusals > PATIENCE:
-                    raise again.error from refused
-                self._put(group, before)
-                if len(group) == 1:
-                    self.culprits[group[0]] = again.error
-                else:
-                    half = len(group) // 2
-                    groups += [group[half:], group[:half]]
 
-    def _groups(self, wished: dict[PortName, object], refused: Refused) -> list[list[PortName]]:
-        """The suspects last in the list, so that they are looked at first; everybody else in one group."""
-        line = refused.error.line
-        named = self.backend.blame(refused.step, line) if line else None
-        suspects = {named} if named in wished else wished.keys() & set(refused.step.names)
-        others = sorted(wished.keys() - suspects)
-        return [group for group in (others, sorted(name for name in suspects if name)) if group]
+def _groups(names: list[PortName], refused: Refused, *, halve: bool = True) -> list[list[PortName]]:
+    """Names apart from those that are more likely to blame, who come last so as to be looked at first."""
+    likely = {refused.named} & set(names) or set(refused.step.names) & set(names)
+    if 0 < len(likely) < len(names):
+        return [[name for name in names if name not in likely], [name for name in names if name in likely]]
+    if len(names) < 2 or not halve:
+        return [names]
+    half = (len(names) + 1) // 2
+    return [names[half:], names[:half]]

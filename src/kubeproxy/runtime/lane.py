@@ -1,18 +1,22 @@
 """Lane: one IP family's way from what changed to what the kernel confirmed, and what it keeps."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Generic
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubeproxy.backends.contract import Backend, KnownT, ReadT_contra, RulesetT
+from kubeproxy.kernel.errors import KernelError
 from kubeproxy.model.changed import FamilyChanges
 from kubeproxy.model.identity import Family, PortName
 from kubeproxy.model.snapshot import Snapshot
 from kubeproxy.routes.decide import Routes
 from kubeproxy.routes.nodeview import NodeView
 from kubeproxy.routes.route import Lost, PortRoutes
+
+#: seconds until somebody who was refused is tried again: the first time, and at most
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
 
 
 class Quarantined(Struct, frozen=True):
@@ -39,6 +43,8 @@ class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
         self._doubted = False
         #: names whose state in the kernel may not be what it should be
         self.pending: set[PortName] = set()
+        #: names that were decided anew since the last sync that succeeded, whatever came of it
+        self.trying: set[PortName] = set()
         self.changes = FamilyChanges()
         self.quarantine: dict[PortName, Quarantined] = {}
         self.redecide_all = False
@@ -109,10 +115,19 @@ class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
     def next_retry(self) -> float | None:
         return min((kept.next_try for kept in self.quarantine.values()), default=None)
 
-    def keep_apart(self, name: PortName, problem: str, now: float) -> Quarantined:
-        """Quarantine, with a pause that doubles up to five minutes."""
+    def brought(
+        self, culprits: Mapping[PortName, KernelError], suspects: Container[PortName], now: float
+    ) -> None:
+        """A sync succeeded: everything that was tried is in the kernel now, or set apart."""
+        for name in self.trying - culprits.keys():
+            self.quarantine.pop(name, None)
+        for name, error in culprits.items():
+            self._keep_apart(name, str(error), now, alone=name not in suspects)
+        self.pending, self.trying = set(), set()
+
+    def _keep_apart(self, name: PortName, problem: str, now: float, *, alone: bool) -> None:
+        """The pause doubles up to five minutes, for who was refused by itself and not for its company."""
         before = self.quarantine.get(name)
-        tries = before.tries + 1 if before else 1
-        kept = Quarantined(problem, tries, now + min(300.0, 5.0 * 2 ** (tries - 1)))
-        self.quarantine[name] = kept
-        return kept
+        tries = (before.tries if before else 0) + alone
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(max(0, tries - 1), 10))
+        self.quarantine[name] = Quarantined(problem, tries, now + pause)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from kubeproxy.backends.iptables.plan import PORTION
 from kubeproxy.kernel.errors import Unsure
 from kubeproxy.kernel.flavour import choose
 from kubeproxy.kernel.hands import Hands
@@ -14,8 +15,6 @@ from kubeproxy.wire.op import Operation
 from kubeproxy.wire.restore import SavedTables
 from kubeproxy.wire.rtnetlink import LocalAddress
 
-#: Services in one portion of a large load: see docs/decisions/0004
-PORTION = 100
 NUMBERS = {Family.IPV4: AF_INET, Family.IPV6: AF_INET6}
 
 

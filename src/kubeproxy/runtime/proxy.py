@@ -106,7 +106,7 @@ class Wheel:
     def _retry(self) -> float:
         """Soon at first, then ever later, at most the sync period."""
         self.failures += 1
-        return float(min(self.proxy.config.sync_period.seconds, 0.5 * 2**self.failures))
+        return min(self.proxy.config.sync_period.seconds, 0.5 * 2.0 ** min(self.failures, 10))
 
     def _next_quarantined(self) -> float | None:
         self.failures = 0

@@ -68,7 +68,15 @@ def say_report(lane: AnyLane, report: Report, seconds: float) -> None:
             err=report.error,
             ipFamily=family,
         )
-    elif report.operations:
+        return
+    if report.refusals and not report.culprits:
+        log.folded(
+            log.warning,
+            "The kernel refused the rules, and took them when they came again in smaller groups",
+            ipFamily=family,
+            refusals=report.refusals,
+        )
+    if report.operations:
         counts = {f"{table}Rules": count for table, count in report.written}
         log.info(
             "Synced the rules",
@@ -87,7 +95,7 @@ def count_report(lane: AnyLane, report: Report, seconds: float, metrics: Metrics
     for table, count in lane.backend.rule_counts(lane.wanted).items():
         metrics.rules_total.set(count, ip_family=family, table=table)
         metrics.rules_last.set(dict(report.written).get(table, 0), ip_family=family, table=table)
-    if report.error is not None or report.culprits:
+    if report.error is not None or report.refusals:
         metrics.restore_failures.inc(ip_family=family)
         if not report.complete:
             metrics.partial_restore_failures.inc(ip_family=family)

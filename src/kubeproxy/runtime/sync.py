@@ -40,6 +40,8 @@ class Report(Struct, frozen=True):
     written: tuple[tuple[str, int], ...] = ()
     #: who was withheld, and why
     culprits: tuple[tuple[PortName, str], ...] = ()
+    #: how often the kernel refused something, whoever was to blame
+    refusals: int = 0
     #: who does not get a Frontend, and who has it: known since this sync
     lost: tuple[tuple[PortName, Lost], ...] = ()
     error: KernelError | None = None
@@ -63,6 +65,7 @@ async def sync(
     lost = tuple(lane.newly_lost(decided))
     decided.update({name: lane.routes.get(name) for name in lane.due(now)})
     lane.pending |= set(lane.backend.compile(lane.wanted, decided))
+    lane.trying |= decided.keys()
     report = await asyncio.to_thread(_bring, lane, kernel, now)
     return replace(report, lost=lost)
 
@@ -84,7 +87,7 @@ def _bring(lane: AnyLane, kernel: Kernel, now: float) -> Report:
         if not isinstance(error, Busy):
             lane.known = None
         return _report(lane, committer, complete, reading, error)
-    _set_apart(lane, committer.culprits, now)
+    lane.brought(committer.culprits, committer.suspects, now)
     return _report(lane, committer, complete, reading, None)
 
 
@@ -92,15 +95,6 @@ def _processor_time() -> float:
     """Seconds spent by us and by the programs we ran."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def _set_apart(lane: AnyLane, culprits: dict[PortName, KernelError], now: float) -> None:
-    for name in lane.pending:
-        if name in culprits:
-            lane.keep_apart(name, str(culprits[name]), now)
-        else:
-            lane.quarantine.pop(name, None)
-    lane.pending = set()
 
 
 def _report(
@@ -120,6 +114,7 @@ def _report(
         operations=sum(len(step.ops) for step in steps),
         written=tuple(written.items()),
         culprits=tuple((name, str(why)) for name, why in committer.culprits.items()) if committer else (),
+        refusals=committer.refusals if committer else 0,
         error=error,
         reading=reading,
     )

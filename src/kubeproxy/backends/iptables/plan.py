@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kubeproxy.backends.contract import Plan, Step
 from kubeproxy.backends.iptables.compile import Shared
+from kubeproxy.backends.iptables.names import HASH_LENGTH, Kind
 from kubeproxy.backends.iptables.ruleset import Fragment, Known, Place, Ruleset, Settled
-from kubeproxy.backends.iptables.skeleton import bare_chains
+from kubeproxy.backends.iptables.skeleton import FILTER, MANGLE, NAT, bare_chains
 from kubeproxy.backends.iptables.text import Payload, Writing, counts, pieces
 from kubeproxy.model.identity import PortName
 from kubeproxy.wire.restore import Restore
@@ -13,8 +14,16 @@ from kubeproxy.wire.restore import Restore
 #: Services in one portion of a large load. The program compares every chain of a payload with every
 #: other, so the time grows with the square of this; below it, starting the program costs more.
 PORTION = 100
+#: chains that a Service of an ordinary size has: one with more takes the room of several in a portion
+ORDINARY = 12
 
 Change = tuple[PortName, Fragment, frozenset[str]]
+
+#: a chain can only go when nothing leads into it any more, so those that lead into others go first
+_LEADING = {
+    kind.value: number
+    for number, kind in enumerate((Kind.FIREWALL, Kind.EXTERNAL, Kind.LOCAL, Kind.CLUSTER, Kind.ENDPOINT))
+}
 
 
 class Difference:
@@ -24,6 +33,9 @@ class Difference:
         self.writes: list[Change] = []
         self.same: list[tuple[PortName, Fragment]] = []
         self.forgotten: list[PortName] = []
+        #: by name, the chains that have no use once its others are written
+        self.replaced: dict[PortName, set[str]] = {}
+        #: chains that others lead into until the shared ones are written
         self.left: set[str] = set()
         for name in sorted(touched):
             self._compare(name, known.held.get(name), wanted.fragments.get(name))
@@ -38,11 +50,13 @@ class Difference:
             return
         after = fragment.chains()
         chosen = frozenset(chain for chain, digest in after.items() if before.get(chain) != digest)
-        self.left.update(before.keys() - after.keys())
+        gone = before.keys() - after.keys()
         if chosen:
             self.writes.append((name, fragment, chosen))
+            self.replaced[name] = gone
         else:
             self.same.append((name, fragment))
+            self.left.update(gone)
 
 
 def plan(known: Known, wanted: Ruleset, touched: Collection[PortName], *, portion: int | None) -> Plan:
@@ -51,28 +65,73 @@ def plan(known: Known, wanted: Ruleset, touched: Collection[PortName], *, portio
 
 
 def _steps(known: Known, wanted: Ruleset, difference: Difference, portion: int | None) -> Iterator[Step]:
-    writes: Sequence[Change] = difference.writes
-    if portion is not None and len(writes) > portion:
+    writes, *more = _portions(difference.writes, portion)
+    if more:
         # A chain must exist before anything leads into it, so what the portions jump to comes first.
         fixed = _fixed(known, wanted)
         if fixed:
             yield _step(Writing(fixed=fixed), wanted, ())
-        for start in range(0, len(writes), portion):
-            chains = writes[start : start + portion]
-            yield _step(Writing(chains=chains), wanted, (), left=difference.left)
-        writes = ()
-    written = {chain for _, _, chosen in difference.writes for chain in chosen}
-    stale = (known.stale | difference.left) - written
+        for each in (writes, *more):
+            yield _step(Writing(chains=each), wanted, (), left=_replaced(difference, each))
+        writes = []
+    written = {chain for _, _, chosen in writes for chain in chosen}
+    left = difference.left | _replaced(difference, writes)
+    stale, *others = _deletions((known.stale | left) - written, portion)
+    yield from _opening(known, wanted, difference, writes, stale, left)
+    for chains in others:
+        yield _step(Writing(delete=chains), wanted, ())
+
+
+def _opening(
+    known: Known,
+    wanted: Ruleset,
+    difference: Difference,
+    writes: Sequence[Change],
+    stale: Sequence[str],
+    left: Collection[str],
+) -> Iterator[Step]:
+    """What leads to the chains of Services, from wherever packets come."""
     writing = Writing(
         chains=writes,
         shared=_shared(known, wanted),
         fixed=_fixed(known, wanted),
         create=_missing(known, wanted),
-        delete=sorted(stale),
+        delete=stale,
         jumps=known.missing_jumps(),
     )
+    if writing.jumps_in(FILTER) and writing.touches(NAT):
+        # A jump that is made twice stands there twice. So a payload that makes some must not be refused for
+        # the sake of another table, when theirs was committed already.
+        yield _step(writing.within(MANGLE, FILTER), wanted, (), opens=True)
+        writing = writing.within(NAT)
     names = (*(name for name, _ in difference.same), *difference.forgotten)
-    yield _step(writing, wanted, names, same=difference.same, forgotten=difference.forgotten, opens=True)
+    same, forgotten = difference.same, difference.forgotten
+    yield _step(writing, wanted, names, same=same, forgotten=forgotten, left=left, opens=True)
+
+
+def _portions(writes: Sequence[Change], portion: int | None) -> Iterator[list[Change]]:
+    """At least one, though it may be empty: so many Services, or fewer where they are large ones."""
+    batch: list[Change] = []
+    chains = 0
+    for change in writes:
+        size = len(change[2])
+        if batch and portion and (len(batch) == portion or chains + size > portion * ORDINARY):
+            yield batch
+            batch, chains = [], 0
+        batch.append(change)
+        chains += size
+    yield batch
+
+
+def _replaced(difference: Difference, writes: Sequence[Change]) -> set[str]:
+    return set().union(*(difference.replaced[name] for name, _, _ in writes))
+
+
+def _deletions(chains: Collection[str], portion: int | None) -> list[list[str]]:
+    """At least one portion, though it may be empty; what leads into others is deleted before them."""
+    ordered = sorted(chains, key=lambda chain: (_LEADING.get(chain[:-HASH_LENGTH], 0), chain))
+    size = portion * ORDINARY if portion else max(1, len(ordered))
+    return [ordered[start : start + size] for start in range(0, max(1, len(ordered)), size)]
 
 
 def _step(

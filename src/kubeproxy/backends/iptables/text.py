@@ -49,6 +49,23 @@ class Writing(Struct):
     def __bool__(self) -> bool:
         return bool(self.chains or self.shared or self.fixed or self.create or self.delete or self.jumps)
 
+    def touches(self, table: str) -> bool:
+        return bool(self.within(table))
+
+    def jumps_in(self, table: str) -> bool:
+        return any(JUMPS[number][0] == table for number in self.jumps)
+
+    def within(self, *tables: str) -> "Writing":
+        """Only what is for these tables."""
+        return Writing(
+            chains=self.chains if NAT in tables else (),
+            shared=[part for part in self.shared if part.place[0] in tables],
+            fixed=[(place, rules) for place, rules in self.fixed if place[0] in tables],
+            create=[place for place in self.create if place[0] in tables],
+            delete=self.delete if NAT in tables else (),
+            jumps=[number for number in self.jumps if JUMPS[number][0] in tables],
+        )
+
 
 def pieces(writing: Writing, wanted: Ruleset) -> Iterator[Piece]:
     """A payload: filter before nat, as the one commits before the other; in each, chains before rules."""
