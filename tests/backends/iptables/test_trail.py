@@ -44,14 +44,15 @@ def strayed(seen: World, packet: Packet) -> str:
 
 
 @pytest.mark.parametrize("family", Family)
-def test_every_packet_of_the_stories_goes_where_the_trail_says(family):
+def test_packets_of_the_stories_go_where_the_trail_says(family):
+    """One in many, but many more than there are rules."""
     seen = world(tracker([shop.name for shop in SHOPS]), node(family))
-    assert next(filter(None, (strayed(seen, packet) for packet in packets(seen))), "") == ""
+    some = islice(packets(seen), 0, None, 29)
+    assert next(filter(None, (strayed(seen, packet) for packet in some)), "") == ""
 
 
 @pytest.mark.parametrize(("case", "family"), CASES_BY_FAMILY)
 def test_packets_of_the_golden_clusters_too(case, family):
-    """One in many, but more than there are rules."""
     seen = golden(case, family)
     some = islice(packets(seen), 0, None, 61)
     assert next(filter(None, (strayed(seen, packet) for packet in some)), "") == ""
