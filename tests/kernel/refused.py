@@ -9,6 +9,9 @@ from kubeproxy.wire.restore import Restore
 
 #: what stands there before each case
 GIVEN = """\
+*mangle
+:KUBE-PROXY-CANARY - [0:0]
+COMMIT
 *filter
 :KUBE-FORWARD - [0:0]
 -A KUBE-FORWARD -m comment --comment "kubernetes forwarding rules" -m mark --mark 0x00004000/0x00004000 -j ACCEPT

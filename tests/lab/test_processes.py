@@ -134,20 +134,21 @@ def test_what_is_refused_for_a_moment_is_told_apart(legacy, lock):
 
 def test_a_lock_that_is_given_back_is_waited_for(legacy, lock):
     """The child stands before the lock; it goes on when the other one is done."""
-
-    def payload() -> Iterator[bytes]:
-        yield NEW
+    name = str(Path(f"/proc/self/fd/{lock}").readlink())
+    over = threading.Event()
 
     def release_when_wanted() -> None:
-        name = str(Path(f"/proc/self/fd/{lock}").readlink())
-        while not any(name in opened(pid) for pid in list(legacy.running)):
+        while not over.is_set() and not any(name in opened(pid) for pid in list(legacy.running)):
             pass
         fcntl.flock(lock, fcntl.LOCK_UN)
 
     other = threading.Thread(target=release_when_wanted)
     other.start()
-    legacy.restore(Restore(False, payload()))
-    other.join()
+    try:
+        legacy.restore(Restore(False, (NEW,)))
+    finally:
+        over.set()
+        other.join()
     assert exists(legacy)
 
 

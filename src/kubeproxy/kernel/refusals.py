@@ -2,7 +2,7 @@
 
 The nft flavour reads a whole table before it looks at chains, and hands it to the kernel after that; the
 legacy one looks at every line as it comes. So one mistake is told at different lines, and of two mistakes
-each flavour may tell another. Versions 1.8.7 to 1.8.13 agree.
+each flavour may tell another. Versions 1.8.9 to 1.8.13 agree; 1.8.7's nft flavour names a line too far.
 """
 
 from enum import StrEnum

@@ -35,8 +35,9 @@ class Restore(Operation, frozen=True):
 class Refusal(Struct, frozen=True, gc=False):
     """Why a restore was refused, in the program's words.
 
-    `line` is 0 where none is named. Some refusals name only the line of the COMMIT, because the kernel sees a
-    table as a whole. Somebody who is `busy` may be done in a moment.
+    `line` is 0 where none is named, and a hint at best: some refusals name the line of the COMMIT, because
+    the kernel sees a table as a whole, and 1.8.7 names the line behind the one it means. Somebody who is
+    `busy` may be done in a moment.
     """
 
     line: int
