@@ -42,13 +42,13 @@ class Faulty(Memory):
             raise KernelError(PROGRAM, "Memory allocation problem")
         if fate == "killed":
             raise Unsure(PROGRAM, "was killed (SIGKILL)")
+        self._refuse(op, text)
         if fate == "killed half-way":
             self._commit_before(op, text.rindex("*") if "*" in text else 0)
             raise Unsure(PROGRAM, "was killed (SIGKILL)")
         if fate == "killed afterwards":
             super().commit([op])
             raise Unsure(PROGRAM, "was killed (SIGKILL)")
-        self._refuse(op, text)
 
     def _refuse(self, op: Restore, text: str) -> None:
         lines = text.splitlines()

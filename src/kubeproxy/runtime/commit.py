@@ -4,7 +4,7 @@ A bad Service must not keep the good ones out of the kernel: the culprit is with
 again later. Where the kernel names a line, the line leads to it; otherwise the batch is halved.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import Generic
 
 from kubeproxy.backends.contract import Backend, KnownT, ReadT_contra, RulesetT, Step
@@ -103,7 +103,7 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
             if len(group) == 1:
                 self._withhold(group, again.error)
             elif self.refusals > PATIENCE:
-                *others, likely = _groups(group, again, halve=False)
+                *others, likely = _apart(group, set(again.step.names)) or [group]
                 self._withhold(likely, again.error)
                 self.suspects.update(likely)
                 groups += others
@@ -139,12 +139,17 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
             self.backend.put(self.wanted, name, fragments[name])
 
 
-def _groups(names: list[PortName], refused: Refused, *, halve: bool = True) -> list[list[PortName]]:
-    """Names apart from those that are more likely to blame, who come last so as to be looked at first."""
-    likely = {refused.named} & set(names) or set(refused.step.names) & set(names)
-    if 0 < len(likely) < len(names):
-        return [[name for name in names if name not in likely], [name for name in names if name in likely]]
-    if len(names) < 2 or not halve:
-        return [names]
-    half = (len(names) + 1) // 2
-    return [names[half:], names[:half]]
+def _groups(names: list[PortName], refused: Refused) -> list[list[PortName]]:
+    """Those that are more likely to blame come last, so as to be looked at first."""
+    half = len(names) // 2
+    return (
+        _apart(names, {refused.named})
+        or _apart(names, set(refused.step.names))
+        or [part for part in (names[len(names) - half :], names[: len(names) - half]) if part]
+    )
+
+
+def _apart(names: list[PortName], likely: Container[PortName | None]) -> list[list[PortName]]:
+    """The others, then the likely ones; nothing when that makes no difference."""
+    parts = [name for name in names if name not in likely], [name for name in names if name in likely]
+    return list(parts) if all(parts) else []
