@@ -12,7 +12,7 @@ from kubeproxy.cli.stage.layout import Pod, cluster
 from kubeproxy.cli.stage.questions import Dial
 
 FAMILIES = ("IPv4", "IPv6")
-PROTOCOLS = ("TCP", "UDP")
+PROTOCOLS = ("TCP", "UDP", "SCTP")
 PORT, TARGET = 80, 8080
 
 
@@ -24,7 +24,7 @@ def address(family: str, node: int, number: int) -> str:
 def pod(name: str, node: int, *numbers: int) -> Pod:
     """A pod that serves on addresses of both families."""
     addresses = tuple(address(family, node, number) for family in FAMILIES for number in numbers)
-    return Pod(name, f"node-{'ab'[node - 1]}", addresses)
+    return Pod(name, f"node-{'ab'[node - 1]}", addresses, tuple(f"{TARGET}/{p}" for p in PROTOCOLS))
 
 
 #: endpoints on both nodes, and two pods that are nobody's endpoint
@@ -144,7 +144,9 @@ def cells() -> Iterator[Cell]:
     for offer, family, protocol in product(OFFERS, FAMILIES, PROTOCOLS):
         for who, front in product(WHO, FRONTS):
             yield Cell(who, front, offer, family, protocol)
-        yield Cell("node-a", "loopback node port", offer, family, protocol)
+        # A raw socket would take its own packet for an answer, where no Service sends it elsewhere.
+        if (family, protocol) != ("IPv6", "SCTP"):
+            yield Cell("node-a", "loopback node port", offer, family, protocol)
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -170,7 +172,7 @@ def objects(offer: Offer) -> Iterator[dict[str, Any]]:
 
 
 def service(name: str, addresses: list[str], node_port: int = 0, **spec: Any) -> dict[str, Any]:
-    """A Service that answers on one port over TCP and UDP."""
+    """A Service that answers on one port over every protocol."""
     ports = [
         {"name": p.lower(), "protocol": p, "port": PORT, "targetPort": TARGET}
         | ({"nodePort": node_port} if node_port else {})

@@ -66,7 +66,7 @@ def _on_node_b(endpoint: str) -> bool:
 def test_every_packet_goes_where_the_oracle_says(
     played: dict[Cell, Played], who: str, place: str, policy: Policy
 ) -> None:
-    """Both families, TCP and UDP, over every kind of address: it arrives there, and the pod sees whom it should."""
+    """Both families, TCP, UDP and SCTP, over every kind of address: it arrives there, and the pod sees whom it should."""
     mine = [
         (cell, one)
         for cell, one in played.items()
@@ -108,7 +108,9 @@ def table(played: dict[Cell, Played]) -> str:
         rows.append(row)
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
     wrong = sum(bool(one.lie) for one in played.values())
-    count = f"{len(rows) - 1} rows, {len(played)} packets of both families, TCP and UDP; {wrong} unexpected"
+    count = (
+        f"{len(rows) - 1} rows, {len(played)} packets of both families, TCP, UDP and SCTP; {wrong} unexpected"
+    )
     return "\n".join(["", *lines, count])
 
 

@@ -127,14 +127,14 @@ def possible(cell: Cell) -> bool:
     """Whether a packet like that can be sent here.
 
     Nobody outside can dial somebody else's loopback; a VIP as a source is one that a platform binds to the
-    node; SCTP is for kernels that have it. And a pod on another node answers a client outside directly when it
-    sees that client: the client would not know who is talking.
+    node. And a pod on another node answers a client outside directly when it sees that client: the client
+    would not know who is talking.
     """
     who, dials, where, seen = cell
     outside = ROOMS.get(who) in ("client", "far")
     bypasses = outside and "r" in where.split(" or ") and seen == "the client"
     loopback = who == "a client" and "loopback" in dials
-    return who in ROOMS and not bypasses and not loopback and not dials.endswith("/SCTP")
+    return who in ROOMS and not bypasses and not loopback
 
 
 STORIES = [

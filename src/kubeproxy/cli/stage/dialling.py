@@ -16,7 +16,8 @@ import sys
 import time
 from typing import Any
 
-from kubeproxy.cli.stage.echo import HOLD, SCTP
+from kubeproxy.cli.stage import sctp
+from kubeproxy.cli.stage.echo import HOLD
 
 ARRIVED, REFUSED, SILENT, UNREACHABLE = "arrived", "refused", "silent", "unreachable"
 SAID = re.compile(r"(?P<name>\S+) at (?P<at>\S+) sees (?P<sees>\S+)\n\Z")
@@ -34,6 +35,9 @@ _RECVERR = {
 MEANING = {
     errno.ECONNREFUSED: REFUSED,
     errno.ECONNRESET: REFUSED,
+    # Of a protocol that nobody speaks there.
+    errno.ENOPROTOOPT: REFUSED,
+    errno.EPROTO: REFUSED,
     errno.EHOSTUNREACH: UNREACHABLE,
     errno.ENETUNREACH: UNREACHABLE,
     errno.EACCES: UNREACHABLE,
@@ -85,7 +89,10 @@ def _exchange(question: dict[str, Any]) -> str:
         return _datagram(question)
     if protocol == "ICMP":
         return _ping(question)
-    with _connected(question, socket.SOCK_STREAM, SCTP if protocol == "SCTP" else 0) as sock:
+    if protocol == "SCTP" and not sctp.spoken():
+        with _connected({**question, "port": 0}, socket.SOCK_RAW, sctp.SCTP) as sock:
+            return sctp.knock(sock, question["port"], question.get("timeout", 3.0))
+    with _connected(question, socket.SOCK_STREAM, sctp.SCTP if protocol == "SCTP" else 0) as sock:
         sock.sendall(f"GET {question.get('path', '/')} HTTP/1.0\r\n\r\n".encode())
         return _everything(sock)
 

@@ -7,8 +7,12 @@ import contextlib
 import socket
 import struct
 import threading
+from collections.abc import Callable
 
-SCTP = 132
+from kubeproxy.cli.stage import sctp
+
+#: what was said, at which address, by whom (address, port) → what to say
+Reply = Callable[[bytes, str, str, int], bytes | None]
 #: what a plain HTTP client such as curl gets to see
 HTTP = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{}"
 #: a client that starts with this keeps the connection, and each further line is answered
@@ -34,9 +38,11 @@ def serve(name: str, protocol: str, port: int) -> None:
     for family in families():
         if protocol == "UDP":
             sock = _bound(family, socket.SOCK_DGRAM, 0, port)
-            _start(_answer_datagrams, name, sock, port)
+            _start(_answer_datagrams, sock, _greets(name, port))
+        elif protocol == "SCTP" and not sctp.spoken():
+            _start(_answer_datagrams, sctp.raw(family), _associates(name, port, family))
         else:
-            sock = _bound(family, socket.SOCK_STREAM, SCTP if protocol == "SCTP" else 0, port)
+            sock = _bound(family, socket.SOCK_STREAM, sctp.SCTP if protocol == "SCTP" else 0, port)
             sock.listen(4096)
             _start(_accept, name, sock)
 
@@ -83,7 +89,23 @@ def _answer(name: str, connection: socket.socket) -> None:
             asked = connection.recv(4096)
 
 
-def _answer_datagrams(name: str, sock: socket.socket, port: int) -> None:
+def _greets(name: str, port: int) -> Reply:
+    def reply(data: bytes, own: str, peer: str, peer_port: int) -> bytes:
+        return greeting(name, (own, port), (peer, peer_port)).encode()
+
+    return reply
+
+
+def _associates(name: str, port: int, family: int) -> Reply:
+    def reply(data: bytes, own: str, peer: str, peer_port: int) -> bytes | None:
+        asked = sctp.payload(data, family)
+        text = greeting(name, (own, port), (peer, sctp.source_port(asked)))
+        return sctp.answer(asked, port, text.encode())
+
+    return reply
+
+
+def _answer_datagrams(sock: socket.socket, reply: Reply) -> None:
     """Answers from the very address that was dialled: with several of them the kernel would pick its own."""
     four = sock.family == socket.AF_INET
     if four:
@@ -95,9 +117,10 @@ def _answer_datagrams(name: str, sock: socket.socket, port: int) -> None:
     while True:
         # A refusal of an earlier answer is reported here: not this client's concern.
         with contextlib.suppress(OSError):
-            _, notes, _, peer = sock.recvmsg(4096, 128)
+            data, notes, _, peer = sock.recvmsg(4096, 128)
             own, note = _dialled(notes, four)
-            sock.sendmsg([greeting(name, (own, port), peer[:2]).encode()], [note], 0, peer)
+            if said := reply(data, own, peer[0], peer[1]):
+                sock.sendmsg([said], [note], 0, peer)
 
 
 def _dialled(notes: list[tuple[int, int, bytes]], four: bool) -> tuple[str, tuple[int, int, bytes]]:

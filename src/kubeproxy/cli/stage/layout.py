@@ -92,7 +92,7 @@ class Plan(Struct, frozen=True):
     services: tuple[str, ...]
     #: what else the world answers for
     beyond: tuple[str, ...] = ()
-    world_serves: tuple[str, ...] = ("80/TCP", "80/UDP")
+    world_serves: tuple[str, ...] = ("80/TCP", "80/UDP", "80/SCTP")
 
 
 DEMO = Plan(
