@@ -23,6 +23,7 @@ INSIDE = "KUBE_PROXY_DEMO_USER_NAMESPACE"
 USER_NAMESPACE = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--")
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
+PROC = Path("/proc/sys")
 #: kernel settings that forbid user namespaces to ordinary users: their value then, and who has them
 SWITCHES = (
     ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
@@ -78,7 +79,7 @@ def remedy() -> str:
     if os.geteuid() == 0:
         return "In a container, give it the capabilities SYS_ADMIN and NET_ADMIN, or run this on the machine."
     for name, forbids, allows in SWITCHES:
-        path = Path("/proc/sys", name)
+        path = PROC / name
         if path.exists() and path.read_text().strip() == forbids:
             setting = f"{name.replace('/', '.')}={allows}"
             return f"Either run the same command with sudo, or allow them: sudo sysctl -w {setting}"
