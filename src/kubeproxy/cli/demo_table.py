@@ -78,7 +78,10 @@ def show(lines: Iterable[Line], names: Mapping[str, str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*HEADINGS, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in HEADINGS:
+        # Half an address is none: what does not fit goes on in the next line.
+        table.add_column(heading, overflow="fold")
     for line in lines:
         table.add_row(*map(Text, line.cells(names)), style="bold red" if line.lie else None)
     console().print(table)
