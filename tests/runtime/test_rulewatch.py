@@ -186,3 +186,16 @@ def test_when_announcements_were_lost_anything_may_have_happened():
         assert scene.damages == {"IPv4": expected, "IPv6": expected}
 
     scene(story)
+
+
+def test_of_a_flush_too_large_to_keep_it_is_told_how_large_it_was():
+    """What was not kept may have been of the other family, so both look."""
+
+    async def story(scene: Scene) -> None:
+        change = removed("KUBE-SERVICES")
+        scene.watch.heard(Transaction(9, 1, 12, "nft", (change,), more=160000))
+        told = ("1 rule removed, table nat, chain KUBE-SERVICES", "and 160000 more changes")
+        assert scene.damages["IPv4"] == [Damage(told, "nft", 12)]
+        assert scene.damages["IPv6"] == [Damage(("and 160000 more changes",), "nft", 12)]
+
+    scene(story)

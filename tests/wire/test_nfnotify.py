@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubeproxy.wire import nfnotify
 from kubeproxy.wire.netlink import (
     AF_INET,
     AF_INET6,
@@ -146,3 +147,27 @@ def test_noise_does_no_more_harm_than_a_refusal(verb, noise):
         hear(TransactionReader(), announcement(verb, noise))
     except WireError:
         pass
+
+
+def test_the_half_of_a_commit_whose_end_was_lost_is_not_taken_for_the_next_ones():
+    """After a flood the kernel still hands over what it had queued; then somebody else commits."""
+    reader = TransactionReader()
+    assert hear(reader, NEW_CHAIN, DELETED_RULE) == []
+    added = announcement(6, attribute_text(1, "nat"), attribute_text(2, "B"), port=77)
+    (theirs,) = hear(reader, added, commit(9, port=77))
+    assert [change.name for change in theirs.changes] == ["B"]
+    assert hear(reader, NEW_CHAIN, commit(10, port=77)) == [Transaction(10, 77, 0, "", ())]
+
+
+def test_only_what_is_wanted_is_kept():
+    reader = TransactionReader(wanted=lambda change: change.thing is Thing.RULE)
+    (told,) = hear(reader, NEW_TABLE, NEW_CHAIN, DELETED_RULE, COMMIT)
+    assert told.changes == (RULE,)
+
+
+def test_of_a_flood_a_part_is_kept_and_the_rest_counted(monkeypatch):
+    monkeypatch.setattr(nfnotify, "MOST_CHANGES", 3)
+    reader = TransactionReader()
+    told, after = hear(reader, *[DELETED_RULE] * 10, COMMIT, DELETED_RULE, COMMIT)
+    assert (told.changes, told.more) == ((RULE,) * 3, 7)
+    assert (after.changes, after.more) == ((RULE,), 0)

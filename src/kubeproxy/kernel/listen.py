@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from kubeproxy.kernel.netlink import refusals
 from kubeproxy.wire import nfnotify, rtnetlink
 from kubeproxy.wire.netlink import Doubt, Frame, Protocol, WireError, frames
-from kubeproxy.wire.nfnotify import Transaction, TransactionReader
+from kubeproxy.wire.nfnotify import RulesetChange, Transaction, TransactionReader
 from kubeproxy.wire.rtnetlink import AddressNews
 
 RulesetNews: TypeAlias = Transaction | Doubt
@@ -126,7 +126,10 @@ class AddressWatch(_Listener):
 
 
 class RulesetWatch(_Listener):
-    """Tells of each nf_tables commit; `own` holds the netlink ports whose changes need no reading.
+    """Tells of each nf_tables commit.
+
+    `own` holds the netlink ports whose changes need no reading; `wanted` says which of others' are worth
+    keeping.
 
     While anybody listens, the kernel makes an announcement for every rule it commits, and a load of a hundred
     thousand rules of our own would overflow any room. So name the ports that are at work with `silence`: what
@@ -134,12 +137,18 @@ class RulesetWatch(_Listener):
     announcements remains, a tenth of the time such a load takes.
     """
 
-    _ROOM = 8 << 20
+    # Enough for somebody who flushes 10,000 Services at once; the kernel takes it only when it is needed.
+    _ROOM = 32 << 20
 
-    def __init__(self, heard: Callable[[RulesetNews], None], own: Container[int] = ()) -> None:
+    def __init__(
+        self,
+        heard: Callable[[RulesetNews], None],
+        own: Container[int] = (),
+        wanted: Callable[[RulesetChange], bool] = lambda change: True,
+    ) -> None:
         super().__init__(Protocol.NETFILTER, (nfnotify.GROUP,), self._ROOM)
         self._heard = heard
-        self._transactions = TransactionReader(own)
+        self._transactions = TransactionReader(own, wanted)
 
     def silence(self, ports: Collection[int]) -> None:
         """From now on, of what these ports do only their commits are heard; any thread may ask for it.

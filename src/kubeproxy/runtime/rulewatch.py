@@ -59,7 +59,7 @@ class RuleWatch:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        watch = RulesetWatch(self.heard, self._at_work.children)
+        watch = RulesetWatch(self.heard, self._at_work.children, self._matters)
         self._at_work.tell = watch.silence
         watch.start()
         try:
@@ -86,6 +86,10 @@ class RuleWatch:
         elif news.changes:
             self._judge(news)
 
+    def _matters(self, change: RulesetChange) -> bool:
+        """Everybody's rules pass by here; of most of them nothing is kept."""
+        return self._ours.ours(change) or self._ours.hook(change)
+
     def _judge(self, transaction: Transaction) -> None:
         harmed: dict[Family, list[RulesetChange]] = {}
         ours, hook = self._ours.ours, self._ours.hook
@@ -97,6 +101,9 @@ class RuleWatch:
                 harmed.setdefault(family, []).append(change)
             elif hook(change):
                 self._suspect(change, transaction)
+        if transaction.more:
+            # What is not kept may have been of either family.
+            harmed |= {family: harmed.get(family, []) for family in self._guards}
         for family, changes in harmed.items():
             self._noticed(family, changes, transaction)
 
@@ -126,6 +133,8 @@ class RuleWatch:
 
     def _noticed(self, family: Family, changes: list[RulesetChange], transaction: Transaction) -> None:
         told = self._ours.told(changes)
+        if transaction.more:
+            told = (*told, f"and {transaction.more} more changes")
         self._guards[family].noticed(Damage(told, transaction.process, transaction.pid))
 
     def _forget(self, family: Family) -> None:

@@ -16,6 +16,8 @@ from kubeproxy.wire.tableinfo import TableInfo
 
 #: reading takes at most one part in so many of a processor's time, while others change tables without end
 SHARE: Final = 50.0
+#: so many readings may be made at once, if there were none for long
+BURST: Final = 3
 #: fewer entries than this are no matter of urgency: where they matter, reading is cheap
 FEW: Final = 16
 _NOTHING: Final = TableInfo(0, 0)
@@ -52,6 +54,8 @@ class TableSizes:
         self.suspicion = Finding.SAME
         self._read_at = 0.0
         self._cost = 0.0
+        #: processor time of readings not yet made up for by waiting
+        self._debt = 0.0
 
     def look(self, infos: Infos) -> Finding:
         """Compare with the last look; what is found stays a suspicion until a reading."""
@@ -65,7 +69,9 @@ class TableSizes:
 
     def due(self) -> float:
         """When the suspicion is worth a reading."""
-        return 0.0 if self.suspicion is Finding.LOST else self._read_at + SHARE * self._cost
+        if self.suspicion is Finding.LOST:
+            return 0.0
+        return self._read_at + SHARE * (self._debt - (BURST - 1) * self._cost)
 
     def written(self, infos: Infos, own: Mapping[str, int]) -> None:
         """We have written, and `own` entries are ours now."""
@@ -82,6 +88,7 @@ class TableSizes:
         """
         before, self._own = self._seen, own
         self._seen = self._marks(infos, own)
+        self._debt = max(0.0, self._debt - (now - self._read_at) / SHARE) + cost
         self._read_at, self._cost = now, cost
         sure = all(
             mark.others in (before[table].others, self._trusted[table].others)

@@ -5,7 +5,7 @@ iptables' nft flavour are announced like any other.
 """
 
 import struct
-from collections.abc import Collection, Container
+from collections.abc import Callable, Collection, Container
 from enum import IntEnum, StrEnum
 from typing import Final
 
@@ -72,6 +72,8 @@ class Transaction(Struct, frozen=True, gc=False):
     pid: int
     process: str
     changes: tuple[RulesetChange, ...]
+    #: changes beyond those, when there were too many to keep
+    more: int = 0
 
 
 class _Shape(Struct, frozen=True, gc=False):
@@ -140,29 +142,53 @@ def silence(ports: Collection[int]) -> bytes:
     return b"".join(_STEP.pack(*step) for step in steps)
 
 
+#: changes of one commit that are kept: a flush of hundreds of thousands of rules is as clear with these
+MOST_CHANGES: Final = 8192
+
+
 class TransactionReader:
     """Collects announcements until the commit they belong to is named.
 
     What the ports in `own` did is not taken apart (a first load announces hundreds of thousands of rules, and
-    we know what we wrote), but the commit itself is still told, with no changes in it.
+    we know what we wrote), and of what others did only what is `wanted` is kept. But each commit is told,
+    even with no changes in it.
     """
 
-    def __init__(self, own: Container[int] = ()) -> None:
-        self._own = own
+    def __init__(
+        self, own: Container[int] = (), wanted: Callable[[RulesetChange], bool] = lambda change: True
+    ) -> None:
+        self._own, self._wanted = own, wanted
+        self._port = 0
         self._changes: list[RulesetChange] = []
+        self._more = 0
 
     def read(self, data: Data, frame: Frame) -> Transaction | None:
         """The transaction, once its last message has been read."""
+        if frame.kind != _NEW_GENERATION and frame.kind not in _SHAPES:
+            return None
+        if frame.port != self._port:
+            # Commits come one after the other: what is left of another port's has lost its end.
+            self.forget()
+            self._port = frame.port
         if frame.kind == _NEW_GENERATION:
-            changes, self._changes = tuple(self._changes), []
-            return _transaction(data, frame, changes)
-        if frame.kind in _SHAPES and frame.port not in self._own:
-            self._changes.append(read_change(data, frame, _SHAPES[frame.kind]))
+            transaction = _transaction(data, frame, tuple(self._changes), self._more)
+            self.forget()
+            return transaction
+        if frame.port not in self._own:
+            self._keep(read_change(data, frame, _SHAPES[frame.kind]))
         return None
 
     def forget(self) -> None:
         """Drop the half of a transaction whose other half was lost."""
-        self._changes = []
+        self._changes, self._more = [], 0
+
+    def _keep(self, change: RulesetChange) -> None:
+        if not self._wanted(change):
+            return
+        if len(self._changes) < MOST_CHANGES:
+            self._changes.append(change)
+        else:
+            self._more += 1
 
 
 def read_change(data: Data, frame: Frame, shape: _Shape) -> RulesetChange:
@@ -190,7 +216,7 @@ def read_change(data: Data, frame: Frame, shape: _Shape) -> RulesetChange:
     )
 
 
-def _transaction(data: Data, frame: Frame, changes: tuple[RulesetChange, ...]) -> Transaction:
+def _transaction(data: Data, frame: Frame, changes: tuple[RulesetChange, ...], more: int) -> Transaction:
     what = "ruleset generation"
     spans = attribute_spans(data, frame.start + NFGENMSG_SIZE, frame.end, what)
     if _Generation.ID not in spans:
@@ -202,4 +228,5 @@ def _transaction(data: Data, frame: Frame, changes: tuple[RulesetChange, ...]) -
         be32(data, spans[_Generation.PID], what) if _Generation.PID in spans else 0,
         text(data, spans[_Generation.PROCESS], what) if _Generation.PROCESS in spans else "",
         changes,
+        more,
     )
