@@ -18,6 +18,7 @@ from kubeproxy.packets.packet import Outcome, Story
 CONFIG = {
     "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
     "kind": "KubeProxyConfiguration",
+    "mode": "iptables",
     "detectLocalMode": "ClusterCIDR",
     "clusterCIDR": "10.244.0.0/16,fd00:10:244::/48",
     "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},

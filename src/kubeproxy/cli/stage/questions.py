@@ -71,7 +71,8 @@ class Answer(Struct, frozen=True):
     def __str__(self) -> str:
         if self.outcome is Fate.ARRIVED:
             return f"{self.name} at {self.at} sees {self.client}" if self.name else self.text.strip()
-        return f"{self.outcome} after {self.milliseconds:.0f} ms"
+        error = f" ({self.error})" if self.error else ""
+        return f"{self.outcome} after {self.milliseconds:.0f} ms{error}"
 
 
 def answer(said: dict[str, Any]) -> Answer:
