@@ -102,6 +102,13 @@ class Offer(NamedTuple):
 OFFERS = tuple(
     Offer(number, policy, place) for number, (policy, place) in enumerate(product(POLICIES, PLACES), 1)
 )
+
+
+def offers(policy: Policy) -> list[Offer]:
+    """The Services of one policy."""
+    return [offer for offer in OFFERS if offer.policy == policy]
+
+
 FRONTS = ("cluster IP", "external IP", "load balancer", "node port", "other node port")
 
 
@@ -139,9 +146,9 @@ class Cell(NamedTuple):
         return Dial(who.room, to, self.offer.port(self.front), self.protocol, source)
 
 
-def cells() -> Iterator[Cell]:
+def cells(policy: Policy) -> Iterator[Cell]:
     """Everybody dials everything; only a node can dial its own loopback."""
-    for offer, family, protocol in product(OFFERS, FAMILIES, PROTOCOLS):
+    for offer, family, protocol in product(offers(policy), FAMILIES, PROTOCOLS):
         for who, front in product(WHO, FRONTS):
             yield Cell(who, front, offer, family, protocol)
         # A raw socket would take its own packet for an answer, where no Service sends it elsewhere.
@@ -149,9 +156,12 @@ def cells() -> Iterator[Cell]:
             yield Cell("node-a", "loopback node port", offer, family, protocol)
 
 
-def manifests() -> list[dict[str, Any]]:
-    """Every object of the cluster."""
-    return [*nodes(), *(one for offer in OFFERS for one in objects(offer)), *choices()]
+def manifests(policy: Policy) -> list[dict[str, Any]]:
+    """The nodes, and the Services of one policy.
+
+    All Services together would be more than an ordinary user's kernel takes in one go.
+    """
+    return [*nodes(), *(one for offer in offers(policy) for one in objects(offer))]
 
 
 def objects(offer: Offer) -> Iterator[dict[str, Any]]:

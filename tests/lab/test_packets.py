@@ -4,20 +4,27 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 import pytest
 
 from kubeproxy.cli.stage.questions import Answer, Dial, Fate
 from kubeproxy.packets.packet import Outcome, Story
-from tests.lab.cluster import FRONTS, LAYOUT, OFFERS, PLACES, POLICIES, WHO, Cell, Policy, cells, manifests
+from tests.lab.cluster import (
+    FAMILIES,
+    FRONTS,
+    LAYOUT,
+    PLACES,
+    POLICIES,
+    WHO,
+    Cell,
+    Policy,
+    cells,
+    manifests,
+    offers,
+)
 from tests.lab.proxied import Proxied, proxied
-
-#: refused until the rules are there, which are connected last of all
-READY = [
-    Dial("caller", OFFERS[0].address("node port", family), OFFERS[0].node_port) for family in ("IPv4", "IPv6")
-]
 
 
 class Played(NamedTuple):
@@ -29,17 +36,20 @@ class Played(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
-    with proxied(tmp_path_factory.mktemp("lab") / "files", LAYOUT, manifests(), READY) as there:
-        yield there
-
-
-@pytest.fixture(scope="module")
-def played(lab: Proxied) -> dict[Cell, Played]:
-    """All cells, dialled at once: those that wait in vain do so together."""
-    asked = [cell for cell in cells() if comes_back(lab, cell)]
-    outcome = lab.play(cell.dial for cell in asked)
-    found = {cell: Played(*one) for cell, one in zip(asked, outcome, strict=True)}
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[Cell, Played]:
+    """All cells, those of a policy at once: they that wait in vain do so together."""
+    found: dict[Cell, Played] = {}
+    for number, policy in enumerate(POLICIES):
+        ready = [
+            Dial("caller", offer.address("node port", family), offer.node_port)
+            for offer, family in product(offers(policy), FAMILIES)
+            if offer.place == "everywhere"
+        ]
+        folder = tmp_path_factory.mktemp(f"lab{number}") / "files"
+        with proxied(folder, LAYOUT, manifests(policy), ready) as lab:
+            asked = [cell for cell in cells(policy) if comes_back(lab, cell)]
+            outcome = lab.play(cell.dial for cell in asked)
+        found |= {cell: Played(*one) for cell, one in zip(asked, outcome, strict=True)}
     print(table(found))
     return found
 
@@ -81,7 +91,7 @@ def test_there_are_cells_of_every_kind(played: dict[Cell, Played]) -> None:
     """A table in which everything arrives would not notice a proxy that never refuses."""
     distinct = {(cell.who, cell.front, cell.offer.policy) for cell in played}
     assert len(distinct) >= 100
-    for family in ("IPv4", "IPv6"):
+    for family in FAMILIES:
         seen = {one.answer.outcome for cell, one in played.items() if cell.family == family}
         assert seen == {Fate.ARRIVED, Fate.REFUSED, Fate.SILENT}
         told = {one.story.outcome for cell, one in played.items() if cell.family == family}

@@ -6,6 +6,7 @@ see what becomes of an association's first packet. The greeting travels as the s
 Runs inside the namespaces, in a bare interpreter: the standard library only.
 """
 
+import contextlib
 import errno
 import random
 import socket
@@ -20,6 +21,8 @@ HEADER = struct.Struct("!HHII")
 #: type, flags, length; tag, window, outbound and inbound streams, first sequence number
 CHUNK = struct.Struct("!BBHIIHHI")
 WINDOW, STREAMS = 65536, 1
+#: a packet that got lost is sent again after so many seconds
+AGAIN = 1.0
 CASTAGNOLI = 0x82F63B78
 
 # Not in the socket module of Python 3.11.
@@ -99,16 +102,28 @@ def source_port(data: bytes) -> int:
 
 
 def knock(sock: socket.socket, port: int, timeout: float) -> str:
-    """Sends an INIT over a connected raw socket; the greeting in the answer, or OSError."""
+    """Sends an INIT over a connected raw socket, again and again; the greeting in the answer, or OSError."""
     own = random.randrange(20000, 60000)
-    sock.settimeout(timeout)
+    init = packet((own, port), 0, INIT, _tag())
     sock.setsockopt(*_recverr(sock.family), 1)
+    deadline = time.monotonic() + timeout
+    while (left := deadline - time.monotonic()) > 0:
+        _send(sock, init, own)
+        with contextlib.suppress(TimeoutError):
+            return _greeting(sock, port, own, min(left, AGAIN))
+    raise TimeoutError
+
+
+def _send(sock: socket.socket, init: bytes, own: int) -> None:
     try:
-        sock.send(packet((own, port), 0, INIT, _tag()))
+        sock.send(init)
     except PermissionError:
         # Stopped on this very machine: the error queue knows whether by refusing.
         refused = _meant_for(own, sock)
-        raise OSError(errno.ECONNREFUSED if refused else errno.ETIMEDOUT, "stopped here") from None
+        raise OSError(errno.ECONNREFUSED if refused else errno.EPERM, "stopped here") from None
+
+
+def _greeting(sock: socket.socket, port: int, own: int, timeout: float) -> str:
     deadline = time.monotonic() + timeout
     while (left := deadline - time.monotonic()) > 0:
         sock.settimeout(left)
