@@ -9,6 +9,7 @@ from kubeproxy.backends.iptables import drift as ours
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.kernel.processes import Flavour, Programs
 from kubeproxy.model.identity import Family
+from kubeproxy.runtime import rollcall
 from kubeproxy.runtime.drift import Damage, Guard
 from kubeproxy.runtime.metrics import Metrics
 from kubeproxy.runtime.rulewatch import RuleWatch
@@ -26,10 +27,12 @@ class Noticing(Guard):
     def __init__(self, family: Family) -> None:
         super().__init__(family, lambda: None, Metrics().drift)
         self.damages: list[Damage] = []
+        self.told = asyncio.Event()
         self.active = True
 
     def noticed(self, damage: Damage) -> None:
         self.damages.append(damage)
+        self.told.set()
 
 
 class Scene:
@@ -179,9 +182,12 @@ def test_an_answer_that_does_not_come_is_asked_for_again(monkeypatch: pytest.Mon
     scene(story)
 
 
-def test_when_announcements_were_lost_anything_may_have_happened():
+def test_when_announcements_were_lost_anything_may_have_happened(monkeypatch: pytest.MonkeyPatch):
     async def story(scene: Scene) -> None:
+        monkeypatch.setattr(rollcall, "MOMENT", 0.0)
         scene.watch.heard(Doubt("announcements came faster than they were read"))
+        async with asyncio.timeout(5):
+            await scene.guards[Family.IPV6].told.wait()
         expected = [Damage(("unknown: announcements came faster than they were read",))]
         assert scene.damages == {"IPv4": expected, "IPv6": expected}
 

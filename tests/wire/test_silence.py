@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from kubeproxy.wire.netlink import AF_INET, attribute_text, message, nfgenmsg
-from kubeproxy.wire.nfnotify import silence
+from kubeproxy.wire.nfnotify import commits_only, silence
 
 NEW_RULE, NEW_GENERATION, DELETED_RULE = 0x0A06, 0x0A0F, 0x0A08
 
@@ -62,3 +62,10 @@ def test_more_ports_than_a_jump_reaches_are_left_to_the_reader():
     assert len(program) // 8 < 256
     assert not passes(program, announced(NEW_RULE, 1))
     assert passes(program, announced(NEW_RULE, 999))
+
+
+def test_a_roll_call_hears_commits_of_everybody_and_nothing_else():
+    for port in (0, 77):
+        assert passes(commits_only(), announced(NEW_GENERATION, port))
+        assert not passes(commits_only(), announced(NEW_RULE, port))
+        assert not passes(commits_only(), announced(DELETED_RULE, port))

@@ -137,8 +137,8 @@ class RulesetWatch(_Listener):
     announcements remains, a tenth of the time such a load takes.
     """
 
-    # Enough for somebody who flushes 10,000 Services at once; the kernel takes it only when it is needed.
-    _ROOM = 32 << 20
+    # Enough for somebody who flushes a thousand Services at once; the kernel takes it only when it is needed.
+    _ROOM = 16 << 20
 
     def __init__(
         self,
@@ -155,14 +155,8 @@ class RulesetWatch(_Listener):
 
         Who asks when the watch is closed already, or finds no memory, loses nothing: `own` does the rest.
         """
-        import ctypes
-
-        program = nfnotify.silence(ports)
-        memory = ctypes.create_string_buffer(program, len(program))
-        steps = len(program) // 8
         with contextlib.suppress(OSError):
-            where = struct.pack("@HP", steps, ctypes.addressof(memory))
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, where)
+            _attach(self._socket, nfnotify.silence(ports))
 
     def _message(self, frame: Frame) -> None:
         transaction = self._transactions.read(self._buffer, frame)
@@ -172,6 +166,25 @@ class RulesetWatch(_Listener):
     def _lost(self, why: str) -> None:
         self._transactions.forget()
         self._heard(Doubt(why))
+
+
+class CommitWatch(RulesetWatch):
+    """Tells who commits and nothing else: so little that it is still heard when all the rest is lost."""
+
+    _ROOM = 1 << 20
+
+    def __init__(self, heard: Callable[[RulesetNews], None]) -> None:
+        super().__init__(heard)
+        _attach(self._socket, nfnotify.commits_only())
+
+
+def _attach(listener: socket.socket, program: bytes) -> None:
+    """Let the kernel run a filter before anything reaches the socket; the one before is replaced."""
+    import ctypes
+
+    memory = ctypes.create_string_buffer(program, len(program))
+    where = struct.pack("@HP", len(program) // 8, ctypes.addressof(memory))
+    listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, where)
 
 
 def _make_room(listener: socket.socket, size: int) -> None:

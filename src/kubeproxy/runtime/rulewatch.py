@@ -5,9 +5,10 @@ from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from kubeproxy.kernel.errors import KernelError
-from kubeproxy.kernel.listen import RulesetNews, RulesetWatch
+from kubeproxy.kernel.listen import CommitWatch, RulesetNews, RulesetWatch
 from kubeproxy.model.identity import Family
 from kubeproxy.runtime.drift import FAMILIES, Damage, Guards
+from kubeproxy.runtime.rollcall import RollCall
 from kubeproxy.runtime.sync import Report
 from kubeproxy.wire.netlink import Doubt
 from kubeproxy.wire.nfnotify import RulesetChange, Transaction
@@ -56,19 +57,24 @@ class RuleWatch:
         self._unsure: dict[Spot, tuple[RulesetChange, Transaction]] = {}
         #: the handles of our jumps, where they were looked at
         self._handles: dict[Spot, frozenset[int]] = {}
+        self._roll = RollCall(at_work, self._everywhere)
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
         watch = RulesetWatch(self.heard, self._at_work.children, self._matters)
+        commits = CommitWatch(self._roll.heard)
         self._at_work.tell = watch.silence
         watch.start()
+        commits.start()
         try:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
                 await self._verify_all()
         finally:
+            commits.close()
             watch.close()
+            self._roll.close()
 
     async def before(self, family: Family) -> None:
         """Our own commits are not heard."""
@@ -80,11 +86,16 @@ class RuleWatch:
 
     def heard(self, news: RulesetNews) -> None:
         if isinstance(news, Doubt):
-            for family, guard in self._guards.items():
-                self._forget(family)
-                guard.noticed(Damage((f"unknown: {news.why}",)))
-        elif news.changes:
-            self._judge(news)
+            self._roll.missed(news.why)
+        else:
+            self._roll.complete(news.generation)
+            if news.changes:
+                self._judge(news)
+
+    def _everywhere(self, damage: Damage) -> None:
+        for family, guard in self._guards.items():
+            self._forget(family)
+            guard.noticed(damage)
 
     def _matters(self, change: RulesetChange) -> bool:
         """Everybody's rules pass by here; of most of them nothing is kept."""

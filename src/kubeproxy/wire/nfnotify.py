@@ -122,23 +122,36 @@ _ALL, _NOTHING = 0xFFFFFFFF, 0
 _MOST_PORTS: Final = 200
 
 
+_Step = tuple[int, int, int, int]
+_COMMITS: Final[list[_Step]] = [
+    (_LOAD_HALF, 0, 0, _TYPE_AT),
+    (_IF_EQUAL, 0, 1, int.from_bytes(struct.pack("=H", _NEW_GENERATION), "big")),
+    (_RETURN, 0, 0, _ALL),
+    (_RETURN, 0, 0, _NOTHING),
+]
+
+
 def silence(ports: Collection[int]) -> bytes:
     """A socket filter that lets nothing pass of what these ports announce, except that they committed."""
     numbers = sorted(ports)[:_MOST_PORTS]  # a jump is at most 255 steps
     count = len(numbers)
-    newgen = int.from_bytes(struct.pack("=H", _NEW_GENERATION), "big")
-    steps = [
+    steps: list[_Step] = [
         (_LOAD_WORD, 0, 0, _PORT_AT),
         *(
             (_IF_EQUAL, count - index, 0, int.from_bytes(struct.pack("=I", number), "big"))
             for index, number in enumerate(numbers)
         ),
         (_RETURN, 0, 0, _ALL),
-        (_LOAD_HALF, 0, 0, _TYPE_AT),
-        (_IF_EQUAL, 0, 1, newgen),
-        (_RETURN, 0, 0, _ALL),
-        (_RETURN, 0, 0, _NOTHING),
     ]
+    return _program(steps + _COMMITS)
+
+
+def commits_only() -> bytes:
+    """A socket filter that lets only commits pass, whoever makes them."""
+    return _program(_COMMITS)
+
+
+def _program(steps: list[_Step]) -> bytes:
     return b"".join(_STEP.pack(*step) for step in steps)
 
 
