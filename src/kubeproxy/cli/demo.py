@@ -5,6 +5,7 @@ and a folder that a killed run left behind is removed by the next one.
 """
 
 import argparse
+import io
 import os
 import shutil
 import signal
@@ -31,6 +32,9 @@ FOLDER = "kube-proxy-demo."
 def main(words: Sequence[str]) -> int:
     """Plays the demo; 0 when every packet went where it should."""
     options = parser().parse_args(words)
+    # In a pipe, what is said and what went wrong must stay in order.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     keep = options.keep or bool(os.environ.get("KEEP"))
     try:
         privilege.find_programs()
