@@ -9,3 +9,5 @@ class Waypoint(Struct, frozen=True, gc=False):
     place: str
     what: str
     look: str
+    #: where the packet's fate is decided, or its endpoint chosen
+    decides: bool = False

@@ -8,7 +8,7 @@ from kubeproxy.packets.packet import Packet, Step
 from kubeproxy.routes.nodeview import NodeView
 from kubeproxy.routes.route import Because, FrontendKind, PortRoutes, Source, Topology
 
-_FIELDS: Final = {
+FIELDS: Final = {
     FrontendKind.CLUSTER_IP: "spec.clusterIPs",
     FrontendKind.EXTERNAL_IP: "spec.externalIPs",
     FrontendKind.LOAD_BALANCER: "status.loadBalancer.ingress",
@@ -26,7 +26,7 @@ _CLIENTS: Final = {
 def dialled(answer: Answer) -> Step:
     """Whom the packet is for, and the field that says so."""
     kind = answer.route.frontend.kind
-    return Step(f"dials the {kind} of Service {answer.name}", detail=_FIELDS[kind])
+    return Step(f"dials the {kind} of Service {answer.name}", detail=FIELDS[kind])
 
 
 def passed_by(answer: Answer, allowed: bool) -> Step:

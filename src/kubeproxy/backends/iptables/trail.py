@@ -36,18 +36,27 @@ _Station: TypeAlias = tuple[str, str, str]
 def trail(story: Story, decided: PortRoutes | None, node: NodeView) -> tuple[Waypoint, ...]:
     """Every chain of ours in which something happens to the packet, in its order."""
     program = _PROGRAM[story.packet.family]
+    stations = tuple(_stations(story, decided, node))
+    choosing = f"{Kind.CLUSTER}", f"{Kind.LOCAL}"
+    decides = [chain.startswith(choosing) for _, chain, _ in stations]
+    if not any(decides):
+        decides[-1] = True
     return tuple(
-        Waypoint(f"{table} {chain}", what, f"{program} -t {table} -nvL {chain}")
-        for table, chain, what in _stations(story, decided, node)
+        Waypoint(f"{table} {chain}", what, f"{program} -t {table} -nvL {chain}", here)
+        for (table, chain, what), here in zip(stations, decides, strict=True)
     )
 
 
 def _stations(story: Story, decided: PortRoutes | None, node: NodeView) -> Iterator[_Station]:
     route = _route(story, decided)
     reasons = {step.because for step in story.steps}
-    yield _NAT, SERVICES, "every new connection: is it to an address of a Service?"
+    unlisted = story.outcome is Outcome.DROPPED and Because.SOURCE_NOT_ALLOWED in reasons
+    way: tuple[_Station, ...] = ()
     if decided is not None and route is not None and _dispatched(story, route, node):
-        yield from _to_service(story, decided, route, listed=Because.SOURCE_NOT_ALLOWED not in reasons)
+        way = tuple(_to_service(story, decided, route, listed=not unlisted))
+    finds = "finds" if way else "finds nothing for"
+    yield _NAT, SERVICES, f"{finds} this address and port"
+    yield from way
     if Because.LOOPBACK_GUARD in reasons:
         yield _FILTER, FIREWALL, "drops what comes from elsewhere to a loopback address"
     elif route is None and any(step.detail == "spec.healthCheckNodePort" for step in story.steps):
