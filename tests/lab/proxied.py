@@ -1,6 +1,7 @@
 """A stage with the real daemon on node-a, for tests: manifests given as objects, ready when it answers."""
 
 import contextlib
+import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,22 +29,39 @@ SILENCE, PATIENCE = 0.8, 6.0
 
 
 class Proxied:
-    """The stage, the manifests on it, and what the oracle tells of them."""
+    """The stage, the daemon and its manifests on it, and what the oracle tells of them."""
 
-    def __init__(self, stage: Stage, files: Files) -> None:
-        self.stage, self.files = stage, files
-        self.oracle = Oracle(files, stage.layout)
+    def __init__(self, stage: Stage, files: Files, node: str, ready: Iterable[Dial]) -> None:
+        self.stage, self.files, self.node, self.ready = stage, files, node, tuple(ready)
+        self.daemon = self.start()
+
+    @property
+    def oracle(self) -> Oracle:
+        """What should happen, given the manifests as they are now."""
+        return Oracle(self.files, self.stage.layout)
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Starts a daemon, and returns when it is ready."""
+        argv = [*KUBE_PROXY, *self.files.options(), "--proxy-mode", "iptables"]
+        return start(self.stage, self.node, argv, self.files.log, self.ready)
+
+    def write(self, manifests: Iterable[dict[str, Any]]) -> None:
+        """Replaces all manifests at one moment."""
+        draft = self.files.folder / "draft.yaml"
+        draft.write_text(yaml.safe_dump_all(list(manifests)))
+        draft.rename(self.files.manifests / "lab.yaml")
 
     def play(self, dials: Iterable[Dial]) -> list[tuple[Story, Answer, str]]:
         """Sends all packets; each with its story, and how it differs from it, or nothing."""
         dials = list(dials)
-        stories = [self.oracle.story(dial) for dial in dials]
+        oracle = self.oracle
+        stories = [oracle.story(dial) for dial in dials]
         waiting = [
             replace(dial, timeout=SILENCE if story.outcome is Outcome.DROPPED else PATIENCE)
             for dial, story in zip(dials, stories, strict=True)
         ]
         answers = self.stage.dial(waiting)
-        lies = map(self.oracle.lies, stories, answers, dials)
+        lies = map(oracle.lies, stories, answers, dials)
         return list(zip(stories, answers, lies, strict=True))
 
 
@@ -61,7 +79,5 @@ def proxied(
     files.manifests.mkdir(parents=True)
     (files.manifests / "lab.yaml").write_text(yaml.safe_dump_all(list(manifests)))
     files.config.write_text(yaml.safe_dump({**CONFIG, "hostnameOverride": node, **config}))
-    argv = [*KUBE_PROXY, *files.options(), "--proxy-mode", "iptables"]
     with Stage(layout) as stage:
-        start(stage, node, argv, files.log, ready)
-        yield Proxied(stage, files)
+        yield Proxied(stage, files, node, ready)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from kubeproxy.cli.demo_oracle import Oracle
 from kubeproxy.cli.stage.questions import Answer, Dial, Fate
 from kubeproxy.packets.packet import Outcome, Story
 from tests.lab.cluster import (
@@ -24,7 +25,7 @@ from tests.lab.cluster import (
     manifests,
     offers,
 )
-from tests.lab.proxied import Proxied, proxied
+from tests.lab.proxied import proxied
 
 
 class Played(NamedTuple):
@@ -47,14 +48,15 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[Cell, Played]:
         ]
         folder = tmp_path_factory.mktemp(f"lab{number}") / "files"
         with proxied(folder, LAYOUT, manifests(policy), ready) as lab:
-            asked = [cell for cell in cells(policy) if comes_back(lab, cell)]
+            oracle = lab.oracle
+            asked = [cell for cell in cells(policy) if comes_back(oracle, cell)]
             outcome = lab.play(cell.dial for cell in asked)
         found |= {cell: Played(*one) for cell, one in zip(asked, outcome, strict=True)}
     print(table(found))
     return found
 
 
-def comes_back(lab: Proxied, cell: Cell) -> bool:
+def comes_back(oracle: Oracle, cell: Cell) -> bool:
     """Whether an answer finds its way back through node-a.
 
     Between two pods of node-b it would not, unless node-a put its own address in: the network is to
@@ -62,7 +64,7 @@ def comes_back(lab: Proxied, cell: Cell) -> bool:
     """
     if cell.who != "a pod on node-b":
         return True
-    choices = lab.oracle.story(cell.dial).choices
+    choices = oracle.story(cell.dial).choices
     return all(choice.masqueraded or not _on_node_b(choice.endpoint) for choice in choices)
 
 

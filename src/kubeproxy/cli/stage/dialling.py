@@ -1,7 +1,7 @@
 """The dialler in a room: one short connection, and what became of it.
 
 Runs inside the namespaces, in a bare interpreter: the standard library only. A dial is a dict with
-`to`, `port`, `protocol`, and perhaps `source`, `timeout` and `path`; its result is a dict with
+`to`, `port`, `protocol`, and perhaps `source`, `source_port`, `timeout` and `path`; its result is a dict with
 `outcome`, and for one that arrived `name`, `at` and `sees`.
 """
 
@@ -136,8 +136,9 @@ def _connected(question: dict[str, Any], kind: int, protocol: int) -> socket.soc
     try:
         if kind == socket.SOCK_STREAM:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
-        if source := question.get("source"):
-            sock.bind((source, 0))
+        source, source_port = question.get("source", ""), question.get("source_port", 0)
+        if source or source_port:
+            sock.bind((source, source_port))
         if six and kind == socket.SOCK_STREAM:
             _connect_hearing_refusals(sock, (question["to"], question["port"]), timeout)
         sock.settimeout(timeout)

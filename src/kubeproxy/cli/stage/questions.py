@@ -28,6 +28,8 @@ class Dial(Struct, frozen=True):
     source: str = ""
     timeout: float = 3.0
     path: str = "/"
+    #: 0 lets the kernel choose; a datagram from the same port again belongs to the same flow
+    source_port: int = 0
 
     def order(self) -> dict[str, Any]:
         """For the resident, which knows no structs."""
@@ -38,6 +40,7 @@ class Dial(Struct, frozen=True):
             "source": self.source,
             "timeout": self.timeout,
             "path": self.path,
+            "source_port": self.source_port,
         }
 
     def __str__(self) -> str:
