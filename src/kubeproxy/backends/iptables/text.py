@@ -142,7 +142,7 @@ def counts(writing: Writing, wanted: Ruleset) -> dict[str, int]:
     if Shared.NAT_SERVICES in writing.shared:
         found[NAT] += len(wanted.tail())
     for _, fragment, chosen in writing.chains:
-        whole = len(chosen) == len(fragment.chains())
+        whole = len(chosen) == fragment.own_chains
         found[NAT] += fragment.own_rules if whole else _rules_of(fragment, wanted, chosen)
     return found
 
