@@ -41,6 +41,7 @@ class Child:
         *,
         stdin: int = subprocess.DEVNULL,
         stdout: int = subprocess.DEVNULL,
+        inherits: Sequence[int] = (),
     ) -> None:
         self._register, self._program = register, program
         self._deadline = time.monotonic() + _SECONDS
@@ -51,7 +52,12 @@ class Child:
         environment = {**os.environ, "LC_ALL": "C"}
         try:
             self._process = subprocess.Popen(
-                [path, *args], stdin=stdin, stdout=stdout, stderr=self._words, env=environment
+                [path, *args],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=self._words,
+                env=environment,
+                pass_fds=inherits,
             )
         except OSError as error:
             os.close(self._words)

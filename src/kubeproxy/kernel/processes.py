@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kubeproxy.kernel.atwork import at_work, claimed
 from kubeproxy.kernel.child import Child
 from kubeproxy.kernel.errors import Busy, KernelError
 from kubeproxy.wire.restore import Refusal, Restore, read_refusal
@@ -93,11 +94,19 @@ class Programs:
         options = ["--counters"] if op.counters else []
         options += ["-T", op.table] if op.table else []
         program = self.name(op.ipv6, "-restore")
-        with Child(self, program, [*_WAIT, "--noflush", *options], stdin=subprocess.PIPE) as child:
+        words = [*_WAIT, "--noflush", *options]
+        with (
+            claimed(program) as name,
+            Child(self, program, words, stdin=subprocess.PIPE, inherits=name) as child,
+        ):
             child.write(op.payload)
             status = child.wait()
             if status:
                 raise _refused(program, read_refusal(status, child.words()))
+
+    def writing(self, ipv6: bool) -> bool:
+        """Whether somebody's restore is at work: one of ours, or of another proxy, which may be gone."""
+        return at_work(self.name(ipv6, "-restore"))
 
     def save(self, ipv6: bool, tables: Iterable[str] = ()) -> Iterator[bytes]:
         """The lines of these tables, or of all that exist, as they come; nothing is held."""

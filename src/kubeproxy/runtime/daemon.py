@@ -18,6 +18,9 @@ from kubeproxy.runtime.setup import counter_metrics, iptables_backends
 from kubeproxy.sources.notice import Source
 from kubeproxy.sources.recording import Recorder
 
+#: seconds to wait for programs that an earlier proxy started and that still run
+PATIENCE = 30.0
+
 
 async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
     """Everything before the first change: what fails here ends the process with a reason."""
@@ -68,6 +71,19 @@ async def _run(proxy: Proxy, machine: LinuxMachine) -> None:
                 if address:
                     serving = serve_pages(server, address, handler, hard_fail=config.bindAddressHardFail)
                     group.create_task(serving, name=server)
-            group.create_task(proxy.run(), name="proxy")
+            group.create_task(_proxy(proxy, machine), name="proxy")
     finally:
         addresses.close()
+
+
+async def _proxy(proxy: Proxy, machine: LinuxMachine) -> None:
+    """Whoever was killed may have left a program behind that still writes: what we read before is worthless."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + PATIENCE
+    while machine.writing():
+        log.folded(log.info, "Waiting for what an earlier proxy still writes")
+        if clock() > deadline:
+            log.warning("An earlier proxy still writes; not waiting any longer", seconds=PATIENCE)
+            break
+        await asyncio.sleep(0.05)
+    await proxy.run()

@@ -48,6 +48,10 @@ class LinuxMachine:
         """No operation begins from now on; the one at work ends by itself."""
         self._stopping = True
 
+    def writing(self) -> bool:
+        """Whether a restore is at work in this namespace, whoever started it."""
+        return any(self.programs.writing(ipv6) for ipv6 in (False, True))
+
     def commit(self, ops: Sequence[Operation]) -> None:
         if self._stopping and ops:
             raise Unsure("commit", "the proxy is stopping")

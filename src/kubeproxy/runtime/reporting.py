@@ -76,7 +76,7 @@ def say_report(lane: AnyLane, report: Report, seconds: float) -> None:
             ipFamily=family,
             refusals=report.refusals,
         )
-    if report.operations:
+    if report.operations or report.complete:
         counts = {f"{table}Rules": count for table, count in report.written}
         log.info(
             "Synced the rules",
@@ -84,7 +84,7 @@ def say_report(lane: AnyLane, report: Report, seconds: float) -> None:
             complete=report.complete,
             milliseconds=round(seconds * 1000, 1),
             **counts,
-            v=0 if report.complete else 2,
+            v=0 if report.complete and report.operations else 2,
         )
 
 
