@@ -48,6 +48,9 @@ def test_it_plays() -> None:
 
 def test_it_plays_in_a_user_namespace() -> None:
     """An ordinary user becomes root of a namespace, and of nothing else."""
+    tried = subprocess.run([*privilege.USER_NAMESPACE, "true"], capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"no user namespaces here, as in a chroot: {tried.stderr.strip()}")
     done = run(*privilege.USER_NAMESPACE, environ={privilege.INSIDE: "1"})
     assert done.returncode == 0, done.stdout + done.stderr
 
