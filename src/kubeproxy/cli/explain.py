@@ -112,8 +112,13 @@ def look(invocation: Invocation) -> "Scene":
             f"mode {config.mode!r} cannot be explained yet, only {known}",
             f"--proxy-mode {next(iter(MODES))} {_EXAMPLE}",
         )
-    networks = invocation.service_cidrs or Ranges().service_cidrs
-    return Scene(picture(invocation, config), config.mode, mode.manners, networks)
+    return Scene(
+        picture(invocation, config),
+        config.mode,
+        mode.manners,
+        service_networks=invocation.service_cidrs or Ranges().service_cidrs,
+        serves_external_ips=config.featureGates.get("AllowServiceExternalIPs", True),
+    )
 
 
 def explained(request: Request, scene: "Scene") -> "Explanation":

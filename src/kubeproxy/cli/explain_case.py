@@ -33,6 +33,13 @@ _VERDICTS: Final = {
     Outcome.UNTOUCHED: Verdict.UNTOUCHED,
 }
 
+#: what ends a packet's way before anybody looks for an endpoint
+_BEFORE_CHOOSING: Final = (
+    Because.SOURCE_NOT_ALLOWED,
+    Because.LOOPBACK_GUARD,
+    Because.NOT_A_NODE_PORT_ADDRESS,
+)
+
 
 def sent(sender: Sender) -> From:
     return From(sender.address, sender.who, sender.assumed)
@@ -109,6 +116,8 @@ def _candidates(found: Case, scene: Scene) -> tuple[Candidate, ...]:
 
 def _left_out(found: Case, scene: Scene) -> tuple[LeftOut, ...]:
     decided, all_of_them = found.decided, found.endpoints
+    if found.story.outcome is not Outcome.ARRIVES and any(map(found.has, _BEFORE_CHOOSING)):
+        return ()
     # Where nobody can be used anywhere, that is why, and not where they are.
     if found.has(Because.SHORTCUT) or not decided.usable_anywhere:
         left = excluded_from_cluster(decided, all_of_them)

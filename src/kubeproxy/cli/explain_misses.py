@@ -64,7 +64,7 @@ def _health_check(packet: Packet, scene: Scene) -> Miss | None:
 def _other_port(packet: Packet, scene: Scene) -> Miss | None:
     """The address is of a Service, but not with this port."""
     here = scene.addresses(packet.family).here(packet.destination)
-    if not here:
+    if not here or scene.view(packet.family).is_local(packet.destination):
         return None
     owners = _listed(sorted({f"Service {decided.name.owner}" for decided in here}))
     ports = _ports(here)
@@ -130,7 +130,7 @@ def _unprogrammed(
     if other is not None:
         field = f"metadata.labels[{OTHER_PROXY_LABEL}]: {other or '(empty)'}"
         yield field, f"{to} is an address of Service {name}, which is left to another proxy"
-    elif to in map(canonical_ip, spec.externalIPs):
+    elif not scene.serves_external_ips and to in map(canonical_ip, spec.externalIPs):
         field = "featureGates.AllowServiceExternalIPs: false"
         yield field, f"{to} is an external IP of Service {name}, and external IPs are switched off"
 
@@ -152,13 +152,20 @@ def _this_node(packet: Packet, scene: Scene) -> Miss | None:
     summary = f"not touched: {to} is this node, and {_no_node_port(packet)}"
     if packet.protocol == PING:
         summary = f"not touched: {to} is this node, which answers pings itself"
-        return Miss(summary, (_no_service("no address of a Service"),))
+        return Miss(summary, (_no_service("a Service has only its ports"),))
     field = f"spec.ports[].nodePort: {packet.port}/{packet.protocol}"
     return Miss(
         summary,
         (Decision(field, "no Service has it"),),
-        (_program(packet), *_node_ports(packet, scene)),
+        (_program(packet), *_also(packet, scene), *_node_ports(packet, scene)),
     )
+
+
+def _also(packet: Packet, scene: Scene) -> Iterator[str]:
+    """A Service may name a node's address as its own."""
+    for decided in scene.addresses(packet.family).here(packet.destination):
+        port = f"{decided.port.port}/{decided.name.protocol}"
+        yield f"on port {port} it is an address of Service {decided.name}"
 
 
 def _other_node(packet: Packet, scene: Scene) -> Miss | None:

@@ -79,7 +79,7 @@ def _without_protocol(text: str) -> tuple[str, str]:
     if not slash or not (":" in place or "/" in place or parse_ip(place)):
         return text, ""
     protocol = _PROTOCOLS.get(word.lower())
-    if protocol is None and word.isdecimal():
+    if protocol is None and word.isdecimal() and parse_ip(place):
         _refuse(f"{text!r} is a network; packets go to one address", f"{place}:80")
     if protocol is None:
         known = "tcp, udp, sctp or icmp"

@@ -11,7 +11,7 @@ from kubeproxy.model.identity import PortName
 from kubeproxy.packets.packet import Outcome, Story
 from kubeproxy.routes import topology
 from kubeproxy.routes.eligible import usable
-from kubeproxy.routes.nodeview import NodeView, within
+from kubeproxy.routes.nodeview import NodeView, is_loopback, within
 from kubeproxy.routes.route import Because, FrontendKind, PortRoutes, Route, Topology
 
 _HINTS = {Topology.NODE: "forNodes", Topology.ZONE: "forZones"}
@@ -100,9 +100,11 @@ def _ending(found: Case) -> Iterator[Decision]:
 
 def _not_an_address(found: Case) -> Decision:
     packet, networks = found.story.packet, found.node.node_ports.networks
-    loopback = "iptables.localhostNodePorts or nodePortAddresses"
-    if packet.destination == "::1" or packet.destination.startswith("127."):
-        return Decision(loopback, "node ports do not answer on this loopback address")
+    if packet.destination == "::1":
+        return Decision("spec.ports[].nodePort", "no node port answers on the loopback address of IPv6")
+    if is_loopback(packet.destination):
+        field = "iptables.localhostNodePorts, nodePortAddresses"
+        return Decision(field, "node ports do not answer on this loopback address")
     listed = f": {', '.join(networks)}" if networks else ""
     return Decision(f"nodePortAddresses{listed}", f"{packet.destination} is not among them")
 

@@ -1,15 +1,14 @@
 """Whose address is it: what is known of this node, the others, pods and networks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from kubeproxy.api.addresses import canonical_ip, parse_cidr
 from kubeproxy.api.node import Node
-from kubeproxy.api.service import Service
 from kubeproxy.cli.picture import Picture
 from kubeproxy.model.endpoint import Endpoint
-from kubeproxy.model.identity import Family, PortName, ServiceName
+from kubeproxy.model.identity import Family, PortName
 from kubeproxy.packets.addresses import Addresses
 from kubeproxy.routes.decide import Routes
 from kubeproxy.routes.manners import Manners
@@ -28,9 +27,16 @@ class Scene:
     """Where packets are sent in thought. What is known of Services, the picture holds."""
 
     def __init__(
-        self, picture: Picture, mode: str, manners: Manners, service_networks: Sequence[str] = ()
+        self,
+        picture: Picture,
+        mode: str,
+        manners: Manners,
+        *,
+        service_networks: Sequence[str] = (),
+        serves_external_ips: bool = True,
     ) -> None:
         self.picture, self.mode, self.manners = picture, mode, manners
+        self.serves_external_ips = serves_external_ips
         self._service_networks = service_networks
         self._addresses: dict[Family, Addresses] = {}
 
@@ -89,13 +95,6 @@ class Scene:
         if not endpoint.node:
             return "on an unknown node"
         return "on this node" if endpoint.node == self.node_name else f"on {endpoint.node}"
-
-    def unserved(self) -> Iterator[tuple[ServiceName, Service]]:
-        """The Services that are written down and have no port here."""
-        snapshot = self.picture.tracker.snapshot
-        for name, service in self.picture.services.items():
-            if not any(snapshot.ports_of(name, family) for family in Family):
-                yield name, service
 
 
 def _listed(node: Node) -> list[str | None]:
