@@ -9,7 +9,7 @@ from kubeproxy.backends.iptables import drift as ours
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.kernel.processes import Flavour, Programs
 from kubeproxy.model.identity import Family
-from kubeproxy.runtime import rollcall
+from kubeproxy.runtime import rollcall, rulewatch
 from kubeproxy.runtime.drift import Damage, Guard
 from kubeproxy.runtime.metrics import Metrics
 from kubeproxy.runtime.rulewatch import RuleWatch
@@ -203,5 +203,20 @@ def test_of_a_flush_too_large_to_keep_it_is_told_how_large_it_was():
         told = ("1 rule removed, table nat, chain KUBE-SERVICES", "and 160000 more changes")
         assert scene.damages["IPv4"] == [Damage(told, "nft", 12)]
         assert scene.damages["IPv6"] == [Damage(("and 160000 more changes",), "nft", 12)]
+
+    scene(story)
+
+
+def test_who_may_not_listen_goes_on_without(monkeypatch: pytest.MonkeyPatch):
+    """The proxy is worth more than its ears."""
+
+    def refuse(*_: object) -> None:
+        raise KernelError("netlink listener (netfilter)", "Operation not permitted", errno=1)
+
+    monkeypatch.setattr(rulewatch, "RulesetWatch", refuse)
+
+    async def story(scene: Scene) -> None:
+        async with asyncio.timeout(5):
+            await scene.watch.run()
 
     scene(story)

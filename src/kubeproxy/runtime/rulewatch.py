@@ -8,6 +8,7 @@ from kubeproxy.kernel.errors import KernelError
 from kubeproxy.kernel.listen import CommitWatch, RulesetNews, RulesetWatch
 from kubeproxy.model.identity import Family
 from kubeproxy.runtime.drift import FAMILIES, Damage, Guards
+from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.rollcall import RollCall
 from kubeproxy.runtime.sync import Report
 from kubeproxy.wire.netlink import Doubt
@@ -61,8 +62,12 @@ class RuleWatch:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        watch = RulesetWatch(self.heard, self._at_work.children, self._matters)
-        commits = CommitWatch(self._roll.heard)
+        try:
+            watch = RulesetWatch(self.heard, self._at_work.children, self._matters)
+            commits = CommitWatch(self._roll.heard)
+        except KernelError as error:
+            log.error("Cannot hear who changes the rules; a flush is noticed by the canary alone", error)
+            return
         self._at_work.tell = watch.silence
         watch.start()
         commits.start()
