@@ -23,3 +23,7 @@ class Busy(KernelError):
 
 class Unsure(KernelError):
     """An operation ended without saying how: killed, timed out. Only reading the kernel can tell."""
+
+
+class TooLarge(KernelError):
+    """More than this kernel takes at once from an ordinary user; what is in it is not at fault."""

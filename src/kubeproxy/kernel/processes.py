@@ -16,18 +16,19 @@ from msgspec import Struct
 
 from kubeproxy.kernel.atwork import at_work, claimed
 from kubeproxy.kernel.child import Child
-from kubeproxy.kernel.errors import Busy, KernelError
+from kubeproxy.kernel.errors import Busy, KernelError, TooLarge
 from kubeproxy.wire.restore import Refusal, Restore, read_refusal
 
 _VERSION: Final = re.compile(r"v(\d+(?:\.\d+)+)")
 _WAIT: Final = ("-w", "5")
 _REMEMBERED: Final = 256
 _CAPABILITY: Final = "CAP_NET_ADMIN is needed"
+_TOO_LARGE: Final = "Message too long"
 _REMEDIES: Final = {
     "Permission denied": _CAPABILITY,
     "Operation not permitted": _CAPABILITY,
     # In a user namespace the program may not make itself a larger buffer.
-    "Message too long": "raise the sysctl net.core.wmem_max of the host",
+    _TOO_LARGE: "raise the sysctl net.core.wmem_max of the host",
 }
 
 
@@ -139,6 +140,6 @@ class Programs:
 
 
 def _refused(program: str, refusal: Refusal) -> KernelError:
-    kind = Busy if refusal.busy else KernelError
+    kind = Busy if refusal.busy else TooLarge if _TOO_LARGE in refusal.text else KernelError
     remedy = next((remedy for words, remedy in _REMEDIES.items() if words in refusal.text), "")
     return kind(program, refusal.text, remedy=remedy, line=refusal.line)

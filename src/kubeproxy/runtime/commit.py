@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import Generic
 
 from kubeproxy.backends.contract import Backend, KnownT, ReadT_contra, RulesetT, Step
-from kubeproxy.kernel.errors import Busy, KernelError, Unsure
+from kubeproxy.kernel.errors import Busy, KernelError, TooLarge, Unsure
 from kubeproxy.model.identity import PortName
 from kubeproxy.wire.op import Operation
 
@@ -64,7 +64,7 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
         for step in self.backend.plan(self.known, self.wanted, touched).steps:
             try:
                 self._commit(step.ops)
-            except (Busy, Unsure):
+            except (Busy, TooLarge, Unsure):
                 raise
             except KernelError as error:
                 self.refusals += 1
