@@ -77,7 +77,7 @@ async def _run(proxy: Proxy, machine: LinuxMachine) -> None:
 
 
 async def _proxy(proxy: Proxy, machine: LinuxMachine) -> None:
-    """Whoever was killed may have left a program behind that still writes: what we read before is worthless."""
+    """Whoever was killed may have left a program that still writes: until then, reading is in vain."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + PATIENCE
     while machine.writing():
