@@ -101,6 +101,17 @@ QUESTIONS = [
         None,
     ),
     (
+        "10.96.0.38:80",
+        "refused at once: 10.96.0.22:80 is itself an address of Service shop/empty, which refuses",
+        (
+            "spec.internalTrafficPolicy: Cluster",
+            "10.96.0.22:80 is itself an address of Service shop/empty, which refuses: no usable endpoint anywhere",
+        ),
+        [],
+        {},
+        None,
+    ),
+    (
         "10.96.0.23:80",
         "arrives: Service shop/last gives it to 10.244.1.8:8080, the only endpoint it may choose",
         (

@@ -85,8 +85,8 @@ def _summary(found: Case) -> str:
             return f"dropped: {packet.destination} is loopback, which only the node itself may use"
         case _ if found.has(Because.NOT_A_NODE_PORT_ADDRESS):
             return f"not touched: the node port of {service} does not answer on {packet.destination}"
-        case outcome if found.route.pool:
-            return f"{outcome}: {found.story.steps[-1].what}"
+        case outcome if found.refusing is not None:
+            return f"{outcome}: {found.refusing.what}"
         case Outcome.REJECTED:
             return f"refused at once: {service} has no usable endpoint anywhere"
         case Outcome.DROPPED:
@@ -173,7 +173,9 @@ def _next(found: Case) -> Iterator[Next]:
     look = f"kubectl -n {owner.namespace} get endpointslices -l kubernetes.io/service-name={owner.name}"
     if outcome is Outcome.ARRIVES or found.has(Because.LOOPBACK_GUARD):
         return
-    if found.has(Because.SOURCE_NOT_ALLOWED):
+    if found.refusing is not None:
+        yield Next("write addresses of pods into its EndpointSlices, and none of Services", look)
+    elif found.has(Because.SOURCE_NOT_ALLOWED):
         yield Next("to let it in, add its network to spec.loadBalancerSourceRanges")
     elif found.has(Because.NOT_A_NODE_PORT_ADDRESS):
         yield Next("dial another address of this node, or change nodePortAddresses in the configuration")

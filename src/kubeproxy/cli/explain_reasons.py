@@ -8,7 +8,7 @@ from kubeproxy.cli.explain_answer import Decision
 from kubeproxy.cli.explain_scene import Scene
 from kubeproxy.model.endpoint import Endpoint
 from kubeproxy.model.identity import PortName
-from kubeproxy.packets.packet import Outcome, Story
+from kubeproxy.packets.packet import Outcome, Step, Story
 from kubeproxy.routes import topology
 from kubeproxy.routes.eligible import usable
 from kubeproxy.routes.nodeview import NodeView, is_loopback, within
@@ -36,6 +36,11 @@ class Case(Struct, frozen=True):
 
     def has(self, because: Because) -> bool:
         return any(step.because == because for step in self.story.steps)
+
+    @property
+    def refusing(self) -> Step | None:
+        """An endpoint that was chosen may itself be an address where somebody refuses."""
+        return next((step for step in self.story.steps if step.what.endswith(", which refuses")), None)
 
     @property
     def inside(self) -> bool:
@@ -86,9 +91,8 @@ def _ending(found: Case) -> Iterator[Decision]:
     if found.has(Because.NOT_A_NODE_PORT_ADDRESS):
         yield _not_an_address(found)
         return
-    if found.route.pool:
-        # An endpoint was chosen that is itself an address where somebody refuses.
-        yield from (Decision(step.detail, f"{step.what}: {step.because}") for step in found.story.steps[-1:])
+    if found.refusing is not None:
+        yield Decision(found.refusing.detail, f"{found.refusing.what}: {found.refusing.because}")
         return
     if not found.decided.usable_anywhere:
         yield _nobody(found)

@@ -90,7 +90,7 @@ def _to_service(story: Story, decided: PortRoutes, route: Route, *, listed: bool
         return
     if not inside:
         yield _NAT, f"{Kind.EXTERNAL}{digest}", "for clients that dial from outside the cluster"
-    if story.outcome is Outcome.ARRIVES:
+    if story.outcome is Outcome.ARRIVES or route.pool:
         yield from _to_endpoints(story, decided, route)
 
 
