@@ -138,7 +138,7 @@ BAD = [
     ("shop/web:80/udp", "Service shop/web has no such port; it has 80/TCP (http)", "shop/web:80"),
     ("web", "'web' is in several namespaces: shop/web, test/web", "shop/web"),
     ("shop/wbe", "there is no Service shop/wbe", "shop/web"),
-    ("example.com:443", "there is no Service com/example, and other names are not looked up", "edge/far"),
+    ("example.com:443", "there is no Service com/example, and other names are not looked up", "edge/detour"),
     (
         "www.example.com:443",
         "'www.example.com' is not the name of a Service, and names are not looked up here",
