@@ -1,11 +1,14 @@
 """Every benchmark, one after the other: `python -m benchmarks [NAME ...]`.
 
-Each runs in a process of its own, so that none is measured with another's memory.
+Each runs in a process of its own, so that none is measured with another's memory. SIZE=1000 leaves out what
+is larger; CHECK=1 makes a broken bound a failure.
 """
 
 import subprocess
 import sys
 from pathlib import Path
+
+from benchmarks.figures import scene
 
 #: what runs by itself but measures nothing: this file, and the maker of clusters
 ASIDE = frozenset({"__main__", "cluster"})
@@ -17,12 +20,11 @@ def names() -> list[str]:
 
 
 def main() -> int:
+    print(f"{scene()}\n", flush=True)
     worst = 0
     for name in sys.argv[1:] or names():
-        print(f"== {name}", flush=True)
-        worst = max(
-            worst, subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode
-        )
+        done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False)
+        worst = max(worst, done.returncode)
     return worst
 
 

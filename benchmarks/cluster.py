@@ -91,12 +91,21 @@ def slice_of(name: str, addresses: tuple[str, ...], protocol: str, version: str 
     return EndpointSlice(meta, "IPv4", members, (SlicePort("p", TARGET_PORT, protocol),))
 
 
-def record(path: Path, services: int, endpoints: int, changes: int = 0) -> None:
+def record(
+    path: Path,
+    services: int,
+    endpoints: int,
+    changes: int = 0,
+    *,
+    first: float = 0.0,
+    pause: float = 1 / CHANGES_A_SECOND,
+) -> None:
+    """The cluster, and changes that begin after `first` seconds and come every `pause` seconds."""
     path.unlink(missing_ok=True)
     with Recorder(path) as recorder:
         recorder.record(cluster(services, endpoints), 0.0)
         for turn, change in enumerate(churn(services, endpoints, changes), 1):
-            recorder.record((change,), turn / CHANGES_A_SECOND)
+            recorder.record((change,), first + turn * pause)
 
 
 def main(arguments: list[str]) -> None:

@@ -1,58 +1,81 @@
-"""What one decision costs, and whether a change costs more in a larger cluster.
+"""What the pure stages cost for one Service, and whether a change costs more in a larger cluster.
 
 Run it as `python -m benchmarks.decide`.
 """
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator
 
-from kubeproxy.api.change import Change, Upsert
-from kubeproxy.api.endpointslice import Conditions, EndpointSlice, SliceEndpoint, SlicePort
-from kubeproxy.api.meta import ObjectMeta
-from kubeproxy.api.service import Service, ServicePortSpec, ServiceSpec
+from benchmarks.cluster import cluster, endpoints_of, name_of, protocol_of, slice_of
+from benchmarks.figures import Figure, tell
+from kubeproxy.api.change import Upsert
+from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.model.identity import Family
 from kubeproxy.model.tracker import Tracker
 from kubeproxy.routes.decide import Routes, decide, decide_port
 from kubeproxy.routes.nodeview import DetectBy, Detector, NodeView
 
 ENDPOINTS = 10
+SMALL, LARGE = 100, 10_000
 NODE = NodeView(Family.IPV4, "node-1", "zone-a", "192.0.2.1", detector=Detector(DetectBy.CIDR, "10.0.0.0/8"))
+FLIPS, ROUNDS = 200, 7
 
 
-def service(number: int) -> Service:
-    address = f"10.{96 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
-    meta = ObjectMeta(f"service-{number}", "bench", creationTimestamp="2026-01-01T00:00:00Z")
-    ports = (ServicePortSpec(name="http", port=80),)
-    return Service(
-        meta, ServiceSpec(clusterIP=address, clusterIPs=(address,), ipFamilies=("IPv4",), ports=ports)
-    )
+class Pipeline:
+    """Fold, decide and compile, and the seconds that each of them took."""
+
+    def __init__(self) -> None:
+        self.tracker, self.routes = Tracker(), Routes()
+        self.backend = IPTables(ipv6=False, portion=None)
+        self.wanted = self.backend.prepare(NODE)
+        self.clear()
+
+    def clear(self) -> None:
+        self.spent = {"fold": 0.0, "decide": 0.0, "compile": 0.0}
+
+    def pass_on(self, changes: list[Upsert]) -> int:
+        """How many ServicePorts were compiled."""
+        times = [time.process_time()]
+        changed = self.tracker.fold(changes)
+        times.append(time.process_time())
+        decided = decide(self.tracker.snapshot, NODE, changed.ipv4.names, self.routes)
+        times.append(time.process_time())
+        touched = self.backend.compile(self.wanted, decided)
+        times.append(time.process_time())
+        for stage, before, after in zip(self.spent, times, times[1:], strict=False):
+            self.spent[stage] += after - before
+        return len(touched)
 
 
-def slice_of(number: int, ready: bool = True) -> EndpointSlice:
-    meta = ObjectMeta(f"service-{number}-x", "bench", {"kubernetes.io/service-name": f"service-{number}"})
-    endpoints = tuple(
-        SliceEndpoint(
-            (f"10.{number >> 8 & 255}.{number & 255}.{i}",),
-            Conditions(ready or i > 0, True, False),
-            f"node-{i}",
-            "zone-a",
-        )
-        for i in range(ENDPOINTS)
-    )
-    return EndpointSlice(meta, "IPv4", endpoints, (SlicePort("http", 8080, "TCP"),))
+def loaded(services: int) -> Pipeline:
+    pipeline = Pipeline()
+    changes = [change for change in cluster(services, ENDPOINTS) if isinstance(change, Upsert)]
+    gc.collect()
+    assert pipeline.pass_on(changes) == services
+    return pipeline
 
 
-def cluster(services: int) -> Iterator[Change]:
-    for number in range(services):
-        yield Upsert(service(number))
-        yield Upsert(slice_of(number))
+def flipped(pipeline: Pipeline, number: int) -> dict[str, float]:
+    """Microseconds of each stage for one endpoint that becomes another one: the best of some rounds.
+
+    Everything that makes a round slower is somebody else's work.
+    """
+    name, protocol, addresses = name_of(number), protocol_of(number), endpoints_of(number, ENDPOINTS)
+    flips = [slice_of(name, ("10.142.0.1", *addresses[1:]), protocol), slice_of(name, addresses, protocol)]
+    rounds = []
+    for _ in range(ROUNDS):
+        pipeline.clear()
+        for turn in range(FLIPS):
+            assert pipeline.pass_on([Upsert(flips[turn % 2])]) == 1
+        rounds.append({stage: spent / FLIPS * 1e6 for stage, spent in pipeline.spent.items()})
+    return min(rounds, key=lambda each: sum(each.values()))
 
 
-def microseconds(what: Callable[[], object], times: int, rounds: int = 7) -> float:
-    """The best of some rounds: everything that makes it slower is somebody else's work."""
+def microseconds(what: Callable[[], object], times: int) -> float:
     best = float("inf")
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         begun = time.process_time()
         for _ in range(times):
             what()
@@ -60,45 +83,33 @@ def microseconds(what: Callable[[], object], times: int, rounds: int = 7) -> flo
     return best / times * 1e6
 
 
-def loaded(services: int) -> tuple[Tracker, Routes, float, float]:
-    """A decided cluster, and the microseconds per Service it took to fold and to decide it."""
-    tracker, routes, changes = Tracker(), Routes(), list(cluster(services))
-    gc.collect()
-    begun = time.process_time()
-    changed = tracker.fold(changes)
-    folded = time.process_time()
-    decide(tracker.snapshot, NODE, changed.ipv4.names, routes)
-    decided = time.process_time()
-    return tracker, routes, (folded - begun) / services * 1e6, (decided - folded) / services * 1e6
+def figures() -> Iterator[Figure]:
+    changes = {}
+    for services in (SMALL, LARGE):
+        pipeline = loaded(services)
+        each = {stage: spent / services * 1e6 for stage, spent in pipeline.spent.items()}
+        both = each["decide"] + each["compile"]
+        yield Figure(f"first load of {services:,}, each: fold", each["fold"], "µs")
+        yield Figure(f"first load of {services:,}, each: decide + compile", both, "µs", at_most=100.0)
+        change = flipped(pipeline, services // 2)
+        changes[services] = change["decide"] + change["compile"]
+        yield Figure(f"a change among {services:,}: fold", change["fold"], "µs")
+        yield Figure(f"a change among {services:,}: decide + compile", changes[services], "µs", at_most=100.0)
+    ratio = changes[LARGE] / changes[SMALL]
+    yield Figure(f"the latter, {LARGE:,} against {SMALL}", ratio, "times", at_most=1.3)
+    yield Figure("decide_port alone", _decide_port(pipeline), "µs", at_most=25.0)
 
 
-def change_cost(services: int) -> tuple[float, float, float]:
-    """Microseconds for one endpoint to become unready and ready again, halved; and those of the load."""
-    tracker, routes, fold, load = loaded(services)
-    flips = [Upsert(slice_of(services // 2, ready)) for ready in (False, True)]
-
-    def flip() -> None:
-        for change in flips:
-            delta = decide(tracker.snapshot, NODE, tracker.fold([change]).ipv4.names, routes)
-            assert len(delta) == 1
-
-    return microseconds(flip, 200) / 2, fold, load
-
-
-def main() -> None:
-    tracker, _, _, _ = loaded(1)
-    (name,) = tracker.snapshot.names(Family.IPV4)
-    port, endpoints = tracker.snapshot.port(name), tracker.snapshot.endpoints(name)
+def _decide_port(pipeline: Pipeline) -> float:
+    name = next(iter(pipeline.tracker.snapshot.names(Family.IPV4)))
+    port, endpoints = pipeline.tracker.snapshot.port(name), pipeline.tracker.snapshot.endpoints(name)
     assert port is not None and len(endpoints) == ENDPOINTS
-    once = microseconds(lambda: decide_port(port, endpoints, NODE), 2000)
-    print(f"decide_port, {ENDPOINTS} endpoints: {once:.1f} µs (at most 25)")
-    costs = {}
-    for services in (100, 10_000):
-        costs[services], fold, load = change_cost(services)
-        line = f"{services:6} Services: a change {costs[services]:.1f} µs; the load {fold:.1f} µs to fold"
-        print(f"{line}, {load:.1f} µs to decide, each")
-    print(f"a change at 10,000 against 100: {costs[10_000] / costs[100]:.2f} (at most 1.3)")
+    return microseconds(lambda: decide_port(port, endpoints, NODE), 2000)
+
+
+def main() -> int:
+    return tell(f"pure stages, {ENDPOINTS} endpoints a Service", figures())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """What it costs to read a cluster: from a recording, and from a directory of YAML or JSON.
 
-Run it as `python -m benchmarks.sources [SERVICESxENDPOINTS]`.
+Run it as `python -m benchmarks.sources`.
 """
 
 import sys
@@ -13,12 +13,14 @@ import msgspec
 import yaml
 
 from benchmarks.cluster import cluster, record
+from benchmarks.figures import Figure, size_wanted, tell
 from kubeproxy.api.change import Upsert, kind_of
 from kubeproxy.api.decode import VERSIONS
 from kubeproxy.sources.manifests import ManifestsSource
 from kubeproxy.sources.recording import RecordingSource
 
 PER_FILE = 100
+ENDPOINTS = 10
 
 
 def write(directory: Path, services: int, endpoints: int, suffix: str) -> None:
@@ -43,6 +45,12 @@ def seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+def figures(services: int, endpoints: int) -> Iterator[Figure]:
+    """Milliseconds of CPU."""
+    for name, cost in measure(services, endpoints):
+        yield Figure(name, cost * 1e3, "ms")
+
+
 def measure(services: int, endpoints: int) -> Iterator[tuple[str, float]]:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
@@ -64,11 +72,11 @@ def measure(services: int, endpoints: int) -> Iterator[tuple[str, float]]:
             yield f"{suffix} read again, one file changed", seconds(source.read)
 
 
-def main() -> None:
-    services, endpoints = map(int, (sys.argv[1] if len(sys.argv) > 1 else "5000x10").split("x"))
-    for name, cost in measure(services, endpoints):
-        print(f"{services} Services x {endpoints}: {name}: {cost * 1000:.0f} ms CPU")
+def main() -> int:
+    services = size_wanted()
+    title = f"reading {services:,} Services x {ENDPOINTS}, CPU"
+    return tell(title, figures(services, ENDPOINTS))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
