@@ -58,6 +58,8 @@ class RuleWatch:
         self._unsure: dict[Spot, tuple[RulesetChange, Transaction]] = {}
         #: the handles of our jumps, where they were looked at
         self._handles: dict[Spot, frozenset[int]] = {}
+        #: counts the times they were forgotten: what was asked before is not worth keeping after
+        self._times = 0
         self._roll = RollCall(at_work, self._everywhere)
         self._wake = asyncio.Event()
 
@@ -134,6 +136,7 @@ class RuleWatch:
         """One look at each place, however many rules went there."""
         unsure, self._unsure = self._unsure, {}
         for spot, (change, transaction) in unsure.items():
+            times = self._times
             try:
                 rules = await asyncio.to_thread(self._rules, *spot)
             except KernelError:
@@ -144,7 +147,7 @@ class RuleWatch:
             if handles is None:
                 self._handles.pop(spot, None)
                 self._noticed(FAMILIES[change.family], [change], transaction)
-            else:
+            elif times == self._times:
                 self._handles[spot] = handles
 
     def _noticed(self, family: Family, changes: list[RulesetChange], transaction: Transaction) -> None:
@@ -154,4 +157,5 @@ class RuleWatch:
         self._guards[family].noticed(Damage(told, transaction.process, transaction.pid))
 
     def _forget(self, family: Family) -> None:
+        self._times += 1
         self._handles = {spot: each for spot, each in self._handles.items() if FAMILIES[spot[0]] != family}
