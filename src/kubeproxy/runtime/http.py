@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kubeproxy.runtime.logs import log
 
-#: how long a client may take to send a request, and stay idle between two
+#: how long a client may take to send a request or to take an answer, and stay idle between two
 PATIENCE = 30.0
 _LIMIT = 16 * 1024
 
@@ -77,7 +77,9 @@ def _header(line: str) -> tuple[str, str]:
 
 async def _skip_body(reader: asyncio.StreamReader, request: Request) -> None:
     length = request.headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > _LIMIT or "transfer-encoding" in request.headers:
+    # isdigit() alone would let through what int() does not understand, such as a superscript two.
+    plain = length.isascii() and length.isdigit() and len(length) < 10
+    if not plain or int(length) > _LIMIT or "transfer-encoding" in request.headers:
         raise BadRequest
     await reader.readexactly(int(length))
 
@@ -122,7 +124,7 @@ class Server:
             pass
         finally:
             self._connections.discard(writer)
-            writer.close()
+            await _hang_up(writer)
 
     async def _answer(self, request: Request) -> Answer:
         """A page that fails is one page that fails; the proxy goes on."""
@@ -146,10 +148,21 @@ class Server:
                 return
             close = request.headers.get("connection", "").lower() == "close"
             close = close or request.headers[":version"] == "HTTP/1.0"
-            writer.write(written(request, await self._answer(request), close=close))
-            await writer.drain()
+            async with asyncio.timeout(PATIENCE):
+                writer.write(written(request, await self._answer(request), close=close))
+                await writer.drain()
             if close:
                 return
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """A client that does not take what is still to be sent must not keep it here for ever."""
+    writer.close()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await writer.wait_closed()
+    except OSError:
+        writer.transport.abort()
 
 
 def listening(host: str, port: int, *, only_ipv6: bool = False) -> socket.socket:
