@@ -22,9 +22,9 @@ def test_a_load_of_ours_is_one_short_announcement_and_others_are_heard_in_full(m
         programs = Programs(Flavour.NFT, "-nft")
         watch = RulesetWatch(heard.append)
         programs.tell = watch.silence
-        await asyncio.to_thread(programs.restore, load(1900))
+        await asyncio.to_thread(programs.restore, load(500))
         await asyncio.to_thread(node.run, ["iptables-nft", "-t", "nat", "-A", "A", "-j", "ACCEPT"])
-        await asyncio.to_thread(programs.restore, load(1900))
+        await asyncio.to_thread(programs.restore, load(500))
         watch._hear()
         watch.close()
 
