@@ -233,3 +233,14 @@ def test_a_rule_without_words_is_one_of_its_chain():
 def test_a_declaration_without_policy_is_named(line):
     with pytest.raises(WireError, match="a chain is declared as"):
         saved(b"*nat\n" + line + b"COMMIT\n")
+
+
+def test_a_table_that_cannot_be_shown_is_not_taken_for_an_empty_one():
+    dump = [
+        b"# Table `nat' is incompatible, use 'nft' tool.\n",
+        b"*filter\n",
+        b":INPUT ACCEPT [0:0]\n",
+        b"COMMIT\n",
+    ]
+    with pytest.raises(WireError, match="table nat.*cannot show"):
+        SavedTables.read(dump)

@@ -142,6 +142,10 @@ class SavedTables:
         elif line.startswith(b"COMMIT"):
             self._close_chain()
             self._table = ""
+        elif line.startswith(b"# Table `") and b"is incompatible" in line:
+            # Nothing of it is shown then, so that everything of ours would seem to be missing.
+            table = line.split(b"`")[1].partition(b"'")[0].decode()
+            raise WireError(f"table {table}", "holds rules that iptables cannot show; see `nft list ruleset`")
 
     def _declare(self, line: bytes) -> None:
         words = _text(line[1:]).split()
