@@ -242,5 +242,5 @@ def test_a_table_that_cannot_be_shown_is_not_taken_for_an_empty_one():
         b":INPUT ACCEPT [0:0]\n",
         b"COMMIT\n",
     ]
-    with pytest.raises(WireError, match="table nat.*cannot show"):
+    with pytest.raises(WireError, match=r"table nat.*cannot show"):
         SavedTables.read(dump)
