@@ -79,9 +79,14 @@ class Resident:
         self.process.wait()
 
     def _last_words(self) -> StageError:
-        self.process.kill()
-        _, words = self.process.communicate()
-        return StageError(f"the process in {self.room} ended: {words.strip() or 'without a word'}")
+        try:
+            status = str(self.process.wait(PATIENCE))
+        except subprocess.TimeoutExpired:
+            status = "no status: it is still there"
+            self.process.kill()
+        assert self.process.stderr
+        words = self.process.stderr.read().strip()
+        return StageError(f"the process in {self.room} ended with {status}: {words or 'without a word'}")
 
 
 def _close(pipe: IO[str]) -> None:
