@@ -29,6 +29,8 @@ class FollowUp:
     ) -> None:
         self._lane, self._servers, self._metrics = lane, servers, metrics
         self._flows, self._forget = flows, forget
+        #: flows could not be looked at when it was time
+        self._owed = False
 
     async def after(self, taken: FamilyChanges, snapshot: Snapshot, report: Report) -> None:
         """Flows are looked at last: only now does every rule lead to an endpoint that serves."""
@@ -43,7 +45,7 @@ class FollowUp:
         for policy, count in missing.items():
             self._metrics.no_local_endpoints.set(count, ip_family=family, traffic_policy=policy)
         self._metrics.quarantined.set(len(self._lane.quarantine), ip_family=family)
-        if taken.udp:
+        if taken.udp or self._owed:
             await asyncio.to_thread(self._forget_stale_flows, snapshot)
 
     def _forget_stale_flows(self, snapshot: Snapshot) -> None:
@@ -54,8 +56,10 @@ class FollowUp:
             stale = stale_flows(flows, self._lane.routes, snapshot, self._lane.node)
             deleted = self._forget(stale) if stale else 0
         except KernelError as error:
-            log.error("Failed to clean up UDP flows", err=error, ipFamily=family)
+            self._owed = True
+            log.error("Failed to clean up UDP flows; it is tried again", err=error, ipFamily=family)
             return
+        self._owed = False
         self._metrics.conntrack.observe(time.perf_counter() - started, ip_family=family)
         self._metrics.conntrack_deleted.inc(deleted, ip_family=family)
         if deleted:
