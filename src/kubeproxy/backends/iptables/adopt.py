@@ -67,6 +67,8 @@ def _adopt_fragments(saved: SavedTables, wanted: Ruleset, known: Known) -> set[s
     standing = {chain for table, chain in saved.chains if table == NAT and is_service_chain(chain)}
     chains: set[str] = set()
     for name, fragment in wanted.fragments.items():
+        if fragment.own_chains and not standing:
+            continue
         needed = fragment.chains()
         chains.update(needed)
         if needed and standing.isdisjoint(needed):
