@@ -137,7 +137,7 @@ def _prepare() -> None:
     if _ready:
         return
     _sweep()
-    os.environ[_MARK] = f"{os.getpid()}.{_started(os.getpid())}"
+    os.environ[_MARK] = f"{os.getpid()}.{_started(os.getpid())}.{_numbering()}"
     if _LOCK not in os.environ:
         lock = Path(tempfile.gettempdir(), f"{_LOCK_FILES}{os.environ[_MARK]}")
         lock.touch(0o600)
@@ -149,16 +149,29 @@ def _prepare() -> None:
 def _sweep() -> None:
     """End marked processes whose run is no more, and take its lock away."""
     for pid, mark in _marked_by().items():
-        if not _runs(mark):
+        if _has_ended(mark):
             _kill(pid)
     for lock in Path(tempfile.gettempdir()).glob(f"{_LOCK_FILES}*"):
-        if not _runs(lock.name.removeprefix(_LOCK_FILES)):
+        if _has_ended(lock.name.removeprefix(_LOCK_FILES)):
             lock.unlink(missing_ok=True)
 
 
-def _runs(mark: str) -> bool:
-    owner, _, started = mark.partition(".")
-    return owner.isdigit() and started != "" and _started(int(owner)) == started
+def _has_ended(mark: str) -> bool:
+    """Whether the run with this mark is no more, as far as we can tell.
+
+    The host sees the processes of a container, but their marks hold the container's numbers: of a run
+    that is numbered elsewhere nothing can be said from here, and it is left alone.
+    """
+    owner, _, rest = mark.partition(".")
+    started, _, numbering = rest.partition(".")
+    if numbering != _numbering() or not owner.isdigit():
+        return False
+    return _started(int(owner)) != started
+
+
+def _numbering() -> str:
+    """The PID namespace: process numbers mean nothing outside of theirs."""
+    return str(Path("/proc/self/ns/pid").stat().st_ino)
 
 
 def _marked() -> list[int]:

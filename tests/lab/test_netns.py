@@ -1,5 +1,6 @@
 """The namespaces other tests stand in: apart from each other, and gone afterwards."""
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,19 @@ with namespace() as ns:
     sleeper = ns.popen(["sleep", "600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     print(sleeper.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+SWEEPING_RUN = "from tests.lab.netns import namespace\nwith namespace(): pass"
+
+WAITING_RUN = """
+import subprocess, sys
+from tests.lab.netns import namespace
+with namespace() as ns:
+    sleeper = ns.popen(["sleep", "600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print("it stands", flush=True)
+    sys.stdin.read()
+    print("it still stood" if sleeper.poll() is None else "it was ended", flush=True)
 """
 
 
@@ -83,7 +97,17 @@ def test_a_killed_run_is_swept_by_the_next():
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     pid = int(killed.stdout)
-    subprocess.run(
-        [sys.executable, "-c", "from tests.lab.netns import namespace\nwith namespace(): pass"], check=True
-    )
+    subprocess.run([sys.executable, "-c", SWEEPING_RUN], check=True)
     assert not alive(pid)
+
+
+def test_a_run_in_a_container_is_left_alone():
+    """From outside its processes are seen, but who started them has another number here."""
+    inside = "mount -t proc proc /proc && exec " + shlex.join([sys.executable, "-c", WAITING_RUN])
+    words = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "sh", "-c", inside]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as container:
+        assert container.stdin and container.stdout
+        assert container.stdout.readline() == "it stands\n"
+        subprocess.run([sys.executable, "-c", SWEEPING_RUN], check=True)
+        container.stdin.close()
+        assert container.stdout.read() == "it still stood\n"
