@@ -5,17 +5,21 @@ from typing import Any
 
 import pytest
 
+from kubeproxy.api.change import Synced
 from kubeproxy.backends.iptables.names import port_hash
 from kubeproxy.kernel.errors import Busy, KernelError, Unsure
 from kubeproxy.kernel.memory import Memory
+from kubeproxy.kernel.processes import Flavour
 from kubeproxy.model.identity import Family, PortName, Protocol
 from kubeproxy.runtime.commit import PATIENCE
 from kubeproxy.runtime.sync import Report
+from kubeproxy.wire.restore import Restore
 from tests.runtime.faults import Faulty
 from tests.runtime.rig import Rig
 from tests.runtime.shops import closed, pods, shop, shops
 
 FOUR = Family.IPV4
+SYNCED = (Synced("Service"), Synced("EndpointSlice"))
 
 
 @pytest.fixture
@@ -273,6 +277,29 @@ def test_services_go_in_portions_too(portions, kernel):
     assert sum(deleted) == 99 * 11
     assert max(deleted) <= 120
     assert portions.dump(FOUR) == fresh(shop(99), pods(99, 10))
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_somebodys_own_rule_into_a_chain_of_ours_blocks_nobody(flavour):
+    """The chain cannot go while the rule is there, so it stays, empty; after a restart it is the same."""
+    kernel = Faulty(flavour)
+    name = f"KUBE-SVC-{port_hash(PortName('shop', 's3', '', Protocol.TCP, FOUR))}"
+    foreign = f"*nat\n-A PREROUTING -d 192.0.2.1 -j {name}\nCOMMIT\n".encode()
+    left = [f":{name} - [0:0]", f"-A PREROUTING -d 192.0.2.1/32 -j {name}"]
+    with Rig(kernel) as rig, Rig(kernel) as restarted:
+        hear(rig, *shops(range(9)))
+        kernel.commit([Restore(False, (foreign,))])
+        assert hear(rig, *closed(3), pods(4, 3)).ok
+        others = [
+            change for number in range(9) if number not in (3, 4) for change in (shop(number), pods(number))
+        ]
+        clean = fresh(*others, shop(4), pods(4, 3))
+        assert sorted(rig.dump(FOUR)) == sorted([*clean, *left])
+        assert hear(rig, pods(5, 3)).refusals == 0
+        assert hear(restarted, *others, shop(4), pods(4, 3), pods(5, 3), *SYNCED).ok
+        assert sorted(rig.dump(FOUR)) == sorted([*fresh(*others, shop(4), pods(4, 3), pods(5, 3)), *left])
+        hear(restarted, shop(3), pods(3))
+        assert f"-A {name} " in "\n".join(rig.dump(FOUR))
 
 
 def test_few_large_services_are_portions_too(portions, kernel):

@@ -26,7 +26,7 @@ CONFIG = """
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: iptables
-iptables: {minSyncPeriod: 0s, syncPeriod: 30s}
+iptables: {minSyncPeriod: 1ms, syncPeriod: 30s}
 """
 SYNCED = (Synced("Service"), Synced("EndpointSlice"))
 

@@ -68,6 +68,9 @@ class Backend(Protocol[RulesetT, KnownT, ReadT_contra]):
     def doubt(self, known: KnownT, step: Step) -> None:
         """Forget what a refused step may have changed before it was refused."""
 
+    def spare(self, known: KnownT, step: Step, line: int) -> bool:
+        """Whether a refused line only clears away what nobody needs; then it is left alone from now on."""
+
     def fragment(self, wanted: RulesetT, name: PortName) -> object:
         """The Fragment wanted for a name, or None."""
 

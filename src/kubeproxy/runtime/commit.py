@@ -61,6 +61,11 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
             raise
 
     def _carry_out(self, touched: Collection[PortName]) -> None:
+        while not self._carried_out(touched):
+            pass
+
+    def _carried_out(self, touched: Collection[PortName]) -> bool:
+        """False when it takes another plan, because something cannot be cleared away."""
         for step in self.backend.plan(self.known, self.wanted, touched).steps:
             try:
                 self._commit(step.ops)
@@ -69,10 +74,14 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
             except KernelError as error:
                 self.refusals += 1
                 named = self.backend.blame(step, error.line) if error.line else None
+                spared = error.line > 0 and self.backend.spare(self.known, step, error.line)
                 self.backend.doubt(self.known, step)
+                if spared:
+                    return False
                 raise Refused(step, error, named) from error
             self.backend.settle(self.known, step)
             self.steps.append(step)
+        return True
 
     def _passes(self, touched: Collection[PortName]) -> Refused | None:
         """None when all went well."""

@@ -72,7 +72,7 @@ def say_report(lane: AnyLane, report: Report, seconds: float) -> None:
     if report.refusals and not report.culprits:
         log.folded(
             log.warning,
-            "The kernel refused the rules, and took them when they came again in smaller groups",
+            "The kernel refused the rules at first, and took them when they came again in another way",
             ipFamily=family,
             refusals=report.refusals,
         )

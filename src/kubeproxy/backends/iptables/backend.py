@@ -12,7 +12,7 @@ from kubeproxy.backends.iptables.dialect import Facts, dialect_for
 from kubeproxy.backends.iptables.plan import plan
 from kubeproxy.backends.iptables.ruleset import Fragment, Known, Ruleset, Settled, fragment_of
 from kubeproxy.backends.iptables.skeleton import FILTER
-from kubeproxy.backends.iptables.text import Payload
+from kubeproxy.backends.iptables.text import DELETE, Payload
 from kubeproxy.model.identity import PortName
 from kubeproxy.routes.manners import CLASSIC, Manners
 from kubeproxy.routes.nodeview import NodeView
@@ -79,6 +79,14 @@ class IPTables:
             if part.place[0] == FILTER:
                 known.shared.pop(part, None)
         known.fixed = {place: rules for place, rules in known.fixed.items() if place[0] != FILTER}
+
+    def spare(self, known: Known, step: Step, line: int) -> bool:
+        """Somebody's own rule may lead into a chain of ours: it stays then, empty."""
+        payloads = [op.payload for op in step.ops if isinstance(op, Restore)]
+        texts = [payload.line(line) for payload in payloads if isinstance(payload, Payload)]
+        stuck = {text.removeprefix(DELETE) for text in texts if text.startswith(DELETE)}
+        known.stuck |= stuck
+        return bool(stuck)
 
     def fragment(self, wanted: Ruleset, name: PortName) -> Fragment | None:
         return wanted.fragments.get(name)

@@ -76,8 +76,10 @@ def _steps(known: Known, wanted: Ruleset, difference: Difference, portion: int |
         writes = []
     written = {chain for _, _, chosen in writes for chain in chosen}
     left = difference.left | _replaced(difference, writes)
-    stale, *others = _deletions((known.stale | left) - written, portion)
-    yield from _opening(known, wanted, difference, writes, stale, left)
+    stale = (known.stale | left) - written
+    delete, *others = _deletions(stale - known.stuck, portion)
+    clearing = Writing(delete=delete, empty=sorted(stale & known.stuck))
+    yield from _opening(known, wanted, difference, writes, clearing, left)
     for chains in others:
         yield _step(Writing(delete=chains), wanted, ())
 
@@ -87,7 +89,7 @@ def _opening(
     wanted: Ruleset,
     difference: Difference,
     writes: Sequence[Change],
-    stale: Sequence[str],
+    clearing: Writing,
     left: Collection[str],
 ) -> Iterator[Step]:
     """What leads to the chains of Services, from wherever packets come."""
@@ -96,7 +98,8 @@ def _opening(
         shared=_shared(known, wanted),
         fixed=_fixed(known, wanted),
         create=_missing(known, wanted),
-        delete=stale,
+        delete=clearing.delete,
+        empty=clearing.empty,
         jumps=known.missing_jumps(),
     )
     if writing.jumps_in(FILTER) and writing.touches(NAT):
@@ -150,7 +153,7 @@ def _step(
         forgotten=tuple(forgotten),
         written=frozenset(chain for _, _, chosen in writing.chains for chain in chosen),
         left=frozenset(left),
-        deleted=frozenset(writing.delete),
+        deleted=frozenset([*writing.delete, *writing.empty]),
         shared=tuple((part, wanted.shared[part].version) for part in writing.shared),
         tail=wanted.tail() if Shared.NAT_SERVICES in writing.shared else None,
         fixed=tuple(writing.fixed),

@@ -175,6 +175,8 @@ class Known:
         self.jumps: set[int] = set()
         #: chains of Services that nothing wants any more
         self.stale: set[str] = set()
+        #: those of them that cannot be deleted, as rules of others lead into them
+        self.stuck: set[str] = set()
 
     @property
     def hooked(self) -> bool:

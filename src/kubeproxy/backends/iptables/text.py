@@ -12,6 +12,9 @@ from kubeproxy.backends.iptables.ruleset import Fragment, Place, Ruleset, own_te
 from kubeproxy.backends.iptables.skeleton import FILTER, JUMPS, MANGLE, NAT, bare_chains
 from kubeproxy.model.identity import PortName
 
+#: starts the line that deletes a chain
+DELETE = "-X "
+
 #: a piece of text and the ServicePort it is for
 Piece = tuple[PortName | None, str]
 
@@ -33,6 +36,16 @@ class Payload(Struct, frozen=True):
                 return name
         return None
 
+    def line(self, number: int) -> str:
+        """One line of it, counted from 1; empty behind its end."""
+        seen = 0
+        for _, text in self.make():
+            count = text.count("\n")
+            if seen + count >= number:
+                return text.split("\n")[number - seen - 1]
+            seen += count
+        return ""
+
 
 class Writing(Struct):
     """Everything one payload brings to the kernel."""
@@ -44,10 +57,14 @@ class Writing(Struct):
     #: chains to create, empty, where they do not exist
     create: Sequence[Place] = ()
     delete: Sequence[str] = ()
+    #: chains that would be deleted, if nobody else led into them
+    empty: Sequence[str] = ()
     jumps: Sequence[int] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.chains or self.shared or self.fixed or self.create or self.delete or self.jumps)
+        return bool(
+            self.chains or self.shared or self.fixed or self.create or self.delete or self.empty or self.jumps
+        )
 
     def touches(self, table: str) -> bool:
         return bool(self.within(table))
@@ -63,6 +80,7 @@ class Writing(Struct):
             fixed=[(place, rules) for place, rules in self.fixed if place[0] in tables],
             create=[place for place in self.create if place[0] in tables],
             delete=self.delete if NAT in tables else (),
+            empty=self.empty if NAT in tables else (),
             jumps=[number for number in self.jumps if JUMPS[number][0] in tables],
         )
 
@@ -91,7 +109,7 @@ def _table(table: str, writing: Writing, wanted: Ruleset) -> Iterator[Piece]:
         if part.place[0] == table:
             yield from _shared(part, wanted)
     if table == NAT:
-        yield None, "".join([f"-X {chain}\n" for chain in writing.delete])
+        yield None, "".join([f"{DELETE}{chain}\n" for chain in writing.delete])
     if table == NAT and Shared.NAT_SERVICES in writing.shared:
         yield None, lines(Shared.NAT_SERVICES.place[1], wanted.tail())
     for place, chain, rule in (JUMPS[number] for number in writing.jumps):
@@ -110,8 +128,8 @@ def _declarations(table: str, writing: Writing) -> Iterator[Piece]:
     if table == NAT:
         for name, fragment, chosen in writing.chains:
             yield name, _declare(chain for chain in fragment.chains() if chain in chosen)
-        if writing.delete:
-            yield None, _declare(writing.delete)
+        if writing.delete or writing.empty:
+            yield None, _declare([*writing.delete, *writing.empty])
 
 
 def _declare(chains: Iterable[str]) -> str:
