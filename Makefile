@@ -2,7 +2,7 @@
 # make check   format, lint, types, house rules: seconds
 # make test    unit, stories, lab: one line each; TIERS=all demands every tier and the slow tests too
 # make lab     only the real packets, as a table
-# make bench   beside benchmarks/BASELINE.md
+# make bench   beside benchmarks/BASELINE.md; SIZE=1000 is quicker, CHECK=1 fails where a bound is broken
 # make demo    a small cluster in namespaces, with real packets; KEEP=1 leaves it up and gives a shell
 
 SHELL := /bin/sh
