@@ -10,7 +10,7 @@ import pytest
 from kubeproxy.kernel import netlink
 from kubeproxy.kernel.processes import Flavour
 from tests.lab.daemon import until
-from tests.lab.faulted import Node, changed, faulted, grown, shops
+from tests.lab.faulted import STREAMS, Node, changed, faulted, grown, shops
 from tests.lab.shops import addresses, service
 
 REFUSED = "The kernel refuses the rules of a Service port"
@@ -102,6 +102,7 @@ def sticky(number: int, seconds: int) -> dict[str, Any]:
 
 def test_a_restart_with_nothing_changed_writes_nothing(node):
     """The kernel counts its commits, and a rule that is written again counts its packets from zero."""
+    node.stage.until(STREAMS["outside"], name="here")
     node.kill()
     before, calls, packets = generation(node), node.calls, node.packets()
     said = node.count("Synced the rules")
