@@ -41,7 +41,7 @@ DIALECT_WORDS = (
     Word(
         re.compile(r"\bnft\b"),
         home=("backends/nftables", "wire/nftables", "wire/nfexpr", "kernel"),
-        allowed={},
+        allowed={"wire/restore": "names the program that shows what iptables-save cannot"},
     ),
     Word(
         re.compile(r"\bkube-ipvs0\b|\bipvsadm\b|\bipset\b"),
