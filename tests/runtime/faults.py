@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from kubeproxy.kernel.errors import Busy, KernelError, Unsure
+from kubeproxy.kernel.errors import Busy, KernelError, TooLarge, Unsure
 from kubeproxy.kernel.memory import Memory
 from kubeproxy.kernel.processes import Flavour
 from kubeproxy.wire.op import Operation
@@ -22,6 +22,8 @@ class Faulty(Memory):
         self.names_lines = True
         #: what becomes of the next commits, one after the other: see `fates`
         self.next: Iterator[str] = iter(())
+        #: more lines for a table than these are too many at once
+        self.most = 1 << 30
         self.given: list[str] = []
         self.taken = 0
 
@@ -43,6 +45,8 @@ class Faulty(Memory):
         if fate == "killed":
             raise Unsure(PROGRAM, "was killed (SIGKILL)")
         self._refuse(op, text)
+        if max(len(table.splitlines()) for table in text.split("*")) > self.most:
+            raise TooLarge(PROGRAM, "sendmsg: Message too long")
         if fate == "killed half-way":
             self._commit_before(op, text.rindex("*") if "*" in text else 0)
             raise Unsure(PROGRAM, "was killed (SIGKILL)")

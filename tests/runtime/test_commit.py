@@ -7,7 +7,7 @@ import pytest
 
 from kubeproxy.api.change import Synced
 from kubeproxy.backends.iptables.names import port_hash
-from kubeproxy.kernel.errors import Busy, KernelError, Unsure
+from kubeproxy.kernel.errors import Busy, KernelError, TooLarge, Unsure
 from kubeproxy.kernel.memory import Memory
 from kubeproxy.kernel.processes import Flavour
 from kubeproxy.model.identity import Family, PortName, Protocol
@@ -300,6 +300,28 @@ def test_somebodys_own_rule_into_a_chain_of_ours_blocks_nobody(flavour):
         assert sorted(rig.dump(FOUR)) == sorted([*fresh(*others, shop(4), pods(4, 3), pods(5, 3)), *left])
         hear(restarted, shop(3), pods(3))
         assert f"-A {name} " in "\n".join(rig.dump(FOUR))
+
+
+def test_a_kernel_that_takes_little_at_once_gets_little_at_once(portions, kernel):
+    """So it is in a user namespace. What was learnt is remembered, and nobody is to blame."""
+    kernel.most = 40
+    report = hear(portions, *shops(range(30)))
+    assert (report.ok, report.culprits) == (True, ())
+    assert portions.dump(FOUR) == fresh(*shops(range(30)))
+    before = len(kernel.given)
+    assert hear(portions, *(pods(number, 3) for number in range(30))).ok
+    assert all(text.count("\n") < 40 for text in kernel.given[before:])
+
+
+def test_what_cannot_be_any_smaller_is_an_error_and_nobody_is_to_blame(portions, kernel):
+    """The chain that leads to all Services is written as a whole."""
+    kernel.most = 20
+    report = hear(portions, *shops(range(30)))
+    assert isinstance(report.error, TooLarge)
+    assert report.culprits == ()
+    kernel.most = 1000
+    assert again(portions).ok
+    assert portions.dump(FOUR) == fresh(*shops(range(30)))
 
 
 def test_few_large_services_are_portions_too(portions, kernel):

@@ -71,6 +71,9 @@ class Backend(Protocol[RulesetT, KnownT, ReadT_contra]):
     def spare(self, known: KnownT, step: Step, line: int) -> bool:
         """Whether a refused line only clears away what nobody needs; then it is left alone from now on."""
 
+    def shrink(self) -> bool:
+        """Plan smaller steps from now on; false when they cannot be any smaller."""
+
     def fragment(self, wanted: RulesetT, name: PortName) -> object:
         """The Fragment wanted for a name, or None."""
 

@@ -65,11 +65,17 @@ class Committer(Generic[RulesetT, KnownT, ReadT_contra]):
             pass
 
     def _carried_out(self, touched: Collection[PortName]) -> bool:
-        """False when it takes another plan, because something cannot be cleared away."""
+        """False when it takes another plan: of smaller steps, or one that does not clear everything away."""
         for step in self.backend.plan(self.known, self.wanted, touched).steps:
             try:
                 self._commit(step.ops)
-            except (Busy, TooLarge, Unsure):
+            except (Busy, Unsure):
+                raise
+            except TooLarge:
+                # An ordinary user's kernel has its limits, and they are not anybody's fault.
+                self.backend.doubt(self.known, step)
+                if self.backend.shrink():
+                    return False
                 raise
             except KernelError as error:
                 self.refusals += 1

@@ -88,6 +88,12 @@ class IPTables:
         known.stuck |= stuck
         return bool(stuck)
 
+    def shrink(self) -> bool:
+        if self.portion is None or self.portion == 1:
+            return False
+        self.portion //= 2
+        return True
+
     def fragment(self, wanted: Ruleset, name: PortName) -> Fragment | None:
         return wanted.fragments.get(name)
 
