@@ -67,18 +67,18 @@ def _adopt_fragments(saved: SavedTables, wanted: Ruleset, known: Known) -> set[s
     standing = {chain for table, chain in saved.chains if table == NAT and is_service_chain(chain)}
     chains: set[str] = set()
     for name, fragment in wanted.fragments.items():
-        if fragment.own_chains and not standing:
+        if fragment.own.chains and not standing:
             continue
-        needed = fragment.chains()
+        needed = fragment.names()
         chains.update(needed)
         if needed and standing.isdisjoint(needed):
             continue
         right = _right_chains(saved, fragment, wanted)
-        if right == needed.keys():
+        if right.issuperset(needed):
             known.held[name] = fragment
             continue
-        there = {chain: digest if chain in right else 0 for chain, digest in needed.items()}
-        known.held[name] = partly_held(fragment, {c: value for c, value in there.items() if c in standing})
+        there = {c: value if c in right else 0 for c, value in fragment.chains().items() if c in standing}
+        known.held[name] = partly_held(fragment, there)
         known.partial.add(name)
     return chains
 

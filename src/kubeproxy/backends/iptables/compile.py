@@ -6,6 +6,8 @@ Every `if` here asks what `routes` decided; nothing is decided again.
 from collections.abc import Sequence
 from enum import IntEnum
 
+from msgspec import Struct
+
 from kubeproxy.backends.iptables.names import (
     EXTERNAL_SERVICES,
     NODE_PORTS,
@@ -19,7 +21,7 @@ from kubeproxy.backends.iptables.names import (
 from kubeproxy.backends.iptables.phrases import Phrase, Phrases, chance_text
 from kubeproxy.backends.iptables.skeleton import FILTER, NAT
 from kubeproxy.model.endpoint import Endpoint
-from kubeproxy.routes.route import Because, FrontendKind, PortRoutes, Route, Source, Verdict
+from kubeproxy.routes.route import Allowed, Because, FrontendKind, PortRoutes, Route, Source, Verdict
 
 
 class Shared(IntEnum):
@@ -127,6 +129,51 @@ def _node_port_rules(
     return rules
 
 
+class Size(Struct, frozen=True, gc=False):
+    """How many chains and rules of its own a ServicePort has."""
+
+    chains: int = 0
+    rules: int = 0
+
+
+def own_size(routes: PortRoutes) -> Size:
+    """The size of `own_chains`, counted: to make the text takes thirty times as long."""
+    if not routes.usable_anywhere:
+        return Size()
+    pools = [members for members in (routes.cluster, routes.local) if members]
+    chains = len(pools) + len(routes.reachable)
+    # An endpoint is chosen by one rule, remembered by another where clients stay, and has two of its own.
+    rules = sum(map(len, pools)) * (2 if routes.port.affinity_seconds else 1) + 2 * len(routes.reachable)
+    inside = routes.route(FrontendKind.CLUSTER_IP)
+    rules += inside is not None and bool(inside.pool) and bool(inside.masquerade)
+    outside = _external_route(routes)
+    if outside is not None:
+        chains += 1
+        rules += (outside.masquerade is Source.ALL) + bool(outside.pool)
+        rules += bool(outside.shortcut & Source.POD) + 2 * bool(outside.shortcut & Source.HOST)
+    allowed = _allowed(routes)
+    if allowed is not None:
+        chains += 1
+        rules += len(allowed.ranges) + len(allowed.own_addresses) + 1
+    return Size(chains, rules)
+
+
+def chain_names(routes: PortRoutes) -> list[str]:
+    """The names of `own_chains`, in their order, without the rules."""
+    if not routes.usable_anywhere:
+        return []
+    names = Names(routes)
+    there = (
+        (names.external, _external_route(routes) is not None),
+        (names.firewall, _allowed(routes) is not None),
+        (names.cluster, bool(routes.cluster)),
+        (names.local, bool(routes.local)),
+    )
+    prefix = Kind.ENDPOINT.value
+    hashes = endpoint_hashes(routes.name, [str(endpoint) for endpoint in routes.reachable])
+    return [*(name for name, is_there in there if is_there), *[prefix + letters for letters in hashes]]
+
+
 def own_chains(routes: PortRoutes, names: Names, phrases: Phrases, *, large: bool) -> list[Chain]:
     """EXT, FW, SVC, SVL, then one chain for each endpoint: the order in which they are declared."""
     if not routes.usable_anywhere:
@@ -179,12 +226,17 @@ def _external_chain(routes: PortRoutes, names: Names, phrases: Phrases) -> Chain
     return names.external, rules
 
 
-def _firewall_chain(routes: PortRoutes, names: Names, phrases: Phrases) -> Chain | None:
+def _allowed(routes: PortRoutes) -> Allowed | None:
+    """Who may come through the load balancer, where not everybody may."""
     route = routes.route(FrontendKind.LOAD_BALANCER)
-    if route is None or route.allowed is None:
+    return None if route is None else route.allowed
+
+
+def _firewall_chain(routes: PortRoutes, names: Names, phrases: Phrases) -> Chain | None:
+    allowed = _allowed(routes)
+    if allowed is None:
         return None
-    title = str(routes.name)
-    allowed, target = route.allowed, names.external
+    title, target = str(routes.name), names.external
     rules = [phrases.allow(title, *network.split("/"), target) for network in allowed.ranges]
     rules += [phrases.allow_address(title, address, target) for address in allowed.own_addresses]
     return names.firewall, [*rules, phrases.rest_is_dropped(title)]

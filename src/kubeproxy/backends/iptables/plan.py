@@ -5,7 +5,15 @@ from collections.abc import Collection, Iterator, Sequence
 from kubeproxy.backends.contract import Plan, Step
 from kubeproxy.backends.iptables.compile import Shared
 from kubeproxy.backends.iptables.names import HASH_LENGTH, Kind
-from kubeproxy.backends.iptables.ruleset import Fragment, Known, Place, Ruleset, Settled
+from kubeproxy.backends.iptables.ruleset import (
+    Change,
+    Fragment,
+    Known,
+    Place,
+    Ruleset,
+    Settled,
+    written_chains,
+)
 from kubeproxy.backends.iptables.skeleton import FILTER, MANGLE, NAT, bare_chains
 from kubeproxy.backends.iptables.text import Payload, Writing, counts, pieces
 from kubeproxy.model.identity import PortName
@@ -16,8 +24,6 @@ from kubeproxy.wire.restore import Restore
 PORTION = 100
 #: chains that a Service of an ordinary size has: one with more takes the room of several in a portion
 ORDINARY = 12
-
-Change = tuple[PortName, Fragment, frozenset[str]]
 
 #: a chain can only go when nothing leads into it any more, so those that lead into others go first
 _LEADING = {
@@ -43,20 +49,26 @@ class Difference:
     def _compare(self, name: PortName, held: Fragment | None, fragment: Fragment | None) -> None:
         if held is fragment:
             return
-        before = held.chains() if held is not None else {}
         if fragment is None:
             self.forgotten.append(name)
-            self.left.update(before)
+            self.left.update(held.names() if held is not None else ())
             return
-        after = fragment.chains()
-        chosen = frozenset(chain for chain, digest in after.items() if before.get(chain) != digest)
-        gone = before.keys() - after.keys()
-        if chosen:
+        chosen, gone = _chosen(held, fragment)
+        if chosen is None or chosen:
             self.writes.append((name, fragment, chosen))
             self.replaced[name] = gone
         else:
             self.same.append((name, fragment))
             self.left.update(gone)
+
+
+def _chosen(held: Fragment | None, fragment: Fragment) -> tuple[frozenset[str] | None, set[str]]:
+    """The chains to write, None for all, and those that are not needed any more."""
+    if held is None:
+        return None if fragment.own.chains else frozenset(), set()
+    before, after = held.chains(), fragment.chains()
+    changed = frozenset(chain for chain, digest in after.items() if before.get(chain) != digest)
+    return changed, before.keys() - after.keys()
 
 
 def plan(known: Known, wanted: Ruleset, touched: Collection[PortName], *, portion: int | None) -> Plan:
@@ -74,9 +86,10 @@ def _steps(known: Known, wanted: Ruleset, difference: Difference, portion: int |
         for each in (writes, *more):
             yield _step(Writing(chains=each), wanted, (), left=_replaced(difference, each))
         writes = []
-    written = {chain for _, _, chosen in writes for chain in chosen}
     left = difference.left | _replaced(difference, writes)
-    stale = (known.stale | left) - written
+    stale = known.stale | left
+    if stale:
+        stale.difference_update(written_chains(writes))
     delete, *others = _deletions(stale - known.stuck, portion)
     clearing = Writing(delete=delete, empty=sorted(stale & known.stuck))
     yield from _opening(known, wanted, difference, writes, clearing, left)
@@ -117,7 +130,8 @@ def _portions(writes: Sequence[Change], portion: int | None) -> Iterator[list[Ch
     batch: list[Change] = []
     chains = 0
     for change in writes:
-        size = len(change[2])
+        _, fragment, chosen = change
+        size = fragment.own.chains if chosen is None else len(chosen)
         if batch and portion and (len(batch) == portion or chains + size > portion * ORDINARY):
             yield batch
             batch, chains = [], 0
@@ -151,7 +165,7 @@ def _step(
     settled = Settled(
         held=(*held, *same),
         forgotten=tuple(forgotten),
-        written=frozenset(chain for _, _, chosen in writing.chains for chain in chosen),
+        written=tuple(writing.chains),
         left=frozenset(left),
         deleted=frozenset([*writing.delete, *writing.empty]),
         shared=tuple((part, wanted.shared[part].version) for part in writing.shared),

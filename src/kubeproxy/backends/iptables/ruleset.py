@@ -7,11 +7,21 @@ ten thousand entries for one changed Service would cost more than the change.
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct as Layout
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubeproxy.backends.iptables.compile import Chain, Shared, compile_port
+from kubeproxy.backends.iptables.compile import (
+    Chain,
+    Names,
+    Shared,
+    Size,
+    chain_names,
+    own_chains,
+    own_size,
+    shared_rules,
+)
 from kubeproxy.backends.iptables.dialect import Dialect
 from kubeproxy.backends.iptables.names import Kind
 from kubeproxy.backends.iptables.phrases import phrases_of
@@ -37,25 +47,30 @@ def digest(lines: Iterable[str]) -> int:
 class Fragment(Struct, frozen=True):
     """What one ServicePort claims in the kernel.
 
-    Its own chains are kept as names and digests: the text is made when it is sent.
+    The text of its own chains is made when it is sent, and their digests when they are to be compared: of
+    most Services that happens once, or never.
     """
 
     routes: PortRoutes
     large: bool
+    dialect: Dialect
     #: rules it adds to shared chains
     shared: tuple[tuple[Shared, str], ...]
-    packed: bytes
-    own_rules: int
+    own: Size
+    #: of a Fragment that stands there only in part: the chains that do, and digests of what they hold
+    standing: bytes | None = None
 
-    @property
-    def own_chains(self) -> int:
-        return len(self.packed) // _CHAIN.size
+    def names(self) -> list[str]:
+        """Its own chains, in their order."""
+        return chain_names(self.routes) if self.standing is None else list(self.chains())
 
     def chains(self) -> dict[str, int]:
         """Each of its own chains, and the digest of its rules."""
+        if self.standing is None:
+            return {name: digest(rules) for name, rules in own_text(self, self.dialect)}
         return {
             f"{_KINDS[kind].value}{letters.decode()}": digest
-            for kind, letters, digest in _CHAIN.iter_unpack(self.packed)
+            for kind, letters, digest in _CHAIN.iter_unpack(self.standing)
         }
 
 
@@ -66,14 +81,23 @@ def pack(chains: dict[str, int]) -> bytes:
 
 
 def fragment_of(routes: PortRoutes, dialect: Dialect, *, large: bool) -> Fragment:
-    chains, shared = compile_port(routes, phrases_of(dialect), large=large)
-    packed = pack({name: digest(rules) for name, rules in chains})
-    return Fragment(routes, large, tuple(shared), packed, sum(len(rules) for _, rules in chains))
+    shared = shared_rules(routes, Names(routes), phrases_of(dialect))
+    return Fragment(routes, large, dialect, tuple(shared), own_size(routes))
 
 
 def own_text(fragment: Fragment, dialect: Dialect, *, saved: bool = False) -> list[Chain]:
     """The rules of its own chains, made again: cheaper than keeping them."""
-    return compile_port(fragment.routes, phrases_of(dialect, saved=saved), large=fragment.large)[0]
+    routes = fragment.routes
+    return own_chains(routes, Names(routes), phrases_of(dialect, saved=saved), large=fragment.large)
+
+
+#: a Fragment to write, and which of its chains; None: all of them
+Change: TypeAlias = tuple[PortName, Fragment, frozenset[str] | None]
+
+
+def written_chains(changes: Iterable[Change]) -> Iterator[str]:
+    for _, fragment, chosen in changes:
+        yield from fragment.names() if chosen is None else chosen
 
 
 class Contributions:
@@ -131,8 +155,8 @@ class Ruleset:
             self.fragments[name] = fragment
         for sign, either in ((1, fragment), (-1, old)):
             if either is not None:
-                self.own_rules += sign * either.own_rules
-                self.own_chains += sign * either.own_chains
+                self.own_rules += sign * either.own.rules
+                self.own_chains += sign * either.own.chains
                 self.known_endpoints += sign * either.routes.known_endpoints
         rules: dict[Shared, tuple[str, ...]] = (
             dict.fromkeys((part for part, _ in old.shared), ()) if old else {}
@@ -192,7 +216,8 @@ class Settled(Struct, frozen=True):
 
     held: tuple[tuple[PortName, Fragment], ...] = ()
     forgotten: tuple[PortName, ...] = ()
-    written: frozenset[str] = frozenset()
+    #: what was written of them, to be named only where it matters
+    written: tuple[Change, ...] = ()
     #: chains the names above no longer need: gone with this step, or left for a later one
     left: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
@@ -209,7 +234,8 @@ class Settled(Struct, frozen=True):
         for name in self.forgotten:
             known.held.pop(name, None)
         known.partial.difference_update(self.forgotten, (name for name, _ in self.held))
-        known.stale -= self.written
+        if known.stale:
+            known.stale.difference_update(written_chains(self.written))
         known.stale |= self.left
         known.stale -= self.deleted
         known.shared.update(self.shared)
@@ -222,4 +248,4 @@ class Settled(Struct, frozen=True):
 
 def partly_held(fragment: Fragment, digests: dict[str, int]) -> Fragment:
     """A Fragment of which the kernel holds only some chains, or others than it should."""
-    return replace(fragment, packed=pack(digests))
+    return replace(fragment, standing=pack(digests))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from kubeproxy.backends.iptables.compile import Chain, Shared
-from kubeproxy.backends.iptables.ruleset import Fragment, Place, Ruleset, own_text
+from kubeproxy.backends.iptables.ruleset import Change, Fragment, Place, Ruleset, own_text
 from kubeproxy.backends.iptables.skeleton import FILTER, JUMPS, MANGLE, NAT, bare_chains
 from kubeproxy.model.identity import PortName
 
@@ -51,7 +51,7 @@ class Writing(Struct):
     """Everything one payload brings to the kernel."""
 
     #: own chains to write: the Fragment and which of its chains
-    chains: Sequence[tuple[PortName, Fragment, frozenset[str]]] = ()
+    chains: Sequence[Change] = ()
     shared: Sequence[Shared] = ()
     fixed: Sequence[tuple[Place, tuple[str, ...]]] = ()
     #: chains to create, empty, where they do not exist
@@ -127,7 +127,8 @@ def _declarations(table: str, writing: Writing) -> Iterator[Piece]:
         yield None, _declare(chains)
     if table == NAT:
         for name, fragment, chosen in writing.chains:
-            yield name, _declare(chain for chain in fragment.chains() if chain in chosen)
+            names = fragment.names()
+            yield name, _declare(names if chosen is None else [each for each in names if each in chosen])
         if writing.delete or writing.empty:
             yield None, _declare([*writing.delete, *writing.empty])
 
@@ -136,9 +137,9 @@ def _declare(chains: Iterable[str]) -> str:
     return "".join([f":{chain} - [0:0]\n" for chain in chains])
 
 
-def _chosen(fragment: Fragment, wanted: Ruleset, chosen: frozenset[str]) -> Iterator[str]:
+def _chosen(fragment: Fragment, wanted: Ruleset, chosen: frozenset[str] | None) -> Iterator[str]:
     chains: list[Chain] = own_text(fragment, wanted.dialect)
-    return (lines(chain, rules) for chain, rules in chains if chain in chosen)
+    return (lines(chain, rules) for chain, rules in chains if chosen is None or chain in chosen)
 
 
 def _shared(part: Shared, wanted: Ruleset) -> Iterator[Piece]:
@@ -160,8 +161,7 @@ def counts(writing: Writing, wanted: Ruleset) -> dict[str, int]:
     if Shared.NAT_SERVICES in writing.shared:
         found[NAT] += len(wanted.tail())
     for _, fragment, chosen in writing.chains:
-        whole = len(chosen) == fragment.own_chains
-        found[NAT] += fragment.own_rules if whole else _rules_of(fragment, wanted, chosen)
+        found[NAT] += fragment.own.rules if chosen is None else _rules_of(fragment, wanted, chosen)
     return found
 
 
@@ -172,10 +172,7 @@ def _rules_of(fragment: Fragment, wanted: Ruleset, chosen: frozenset[str]) -> in
 def whole(wanted: Ruleset) -> Iterator[Piece]:
     """Everything we should hold, as one payload for an empty kernel: what `render` shows."""
     writing = Writing(
-        chains=[
-            (name, fragment, frozenset(fragment.chains()))
-            for name, fragment in sorted(wanted.fragments.items())
-        ],
+        chains=[(name, fragment, None) for name, fragment in sorted(wanted.fragments.items())],
         shared=list(Shared),
         fixed=list(wanted.fixed().items()),
         create=bare_chains(wanted.dialect),
