@@ -11,7 +11,7 @@ from kubeproxy.api.change import Synced
 from kubeproxy.kernel.memory import Memory
 from kubeproxy.model.identity import Family
 from tests.runtime.changes import Changes
-from tests.runtime.faults import FATES, Faulty
+from tests.runtime.faults import FATES, Faulty, meddle
 from tests.runtime.rig import Rig
 
 #: makes a kernel that holds nothing
@@ -75,7 +75,7 @@ def converges(
 
 
 def survives(seed: int, count: int, *, portion: int | None, every: int = 25) -> int:
-    """Like `converges`, with a kernel that fails in every way it can until somebody looks; returns the failures."""
+    """Like `converges`, but the kernel fails in every way it can, and others meddle; returns the failures."""
     story, kernel, failures = Changes(seed), Faulty(), 0
     kernel.names_lines = seed % 2 == 0
     roll = Random(seed)
@@ -85,6 +85,10 @@ def survives(seed: int, count: int, *, portion: int | None, every: int = 25) -> 
             kernel.refuses = set(
                 roll.sample([f"shop/svc-{n}-{copy}" for n in range(5) for copy in range(5)], 3)
             )
+            if roll.random() < 0.1:
+                meddle(kernel, roll)
+                for lane in rig.lanes.values():
+                    lane.doubt()
             reports = rig.hear(change)
             failures += sum(not report.ok or bool(report.culprits) for report in reports.values())
             rig.now += roll.choice((0.0, 0.0, 4.0))

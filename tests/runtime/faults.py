@@ -1,9 +1,11 @@
 """A kernel in memory that misbehaves on demand: refuses a Service, is busy, dies half-way."""
 
 from collections.abc import Iterator, Sequence
+from random import Random
 
 from kubeproxy.kernel.errors import Busy, KernelError, TooLarge, Unsure
 from kubeproxy.kernel.memory import Memory
+from kubeproxy.kernel.memtables import Chain
 from kubeproxy.kernel.processes import Flavour
 from kubeproxy.wire.op import Operation
 from kubeproxy.wire.restore import Restore
@@ -71,3 +73,23 @@ class Faulty(Memory):
 
 #: all that can become of a commit beside going well
 FATES = ("busy", "refused", "killed", "killed half-way", "killed afterwards")
+
+
+def meddle(kernel: Memory, roll: Random) -> None:
+    """What somebody may do to our rules: take one, empty a chain, flush or clear a table, leave an old chain."""
+    table = kernel.tables[roll.random() < 0.5][roll.choice(("nat", "nat", "filter", "mangle"))]
+    ours = [name for name in table.chains if name.startswith("KUBE-")]
+    full = [name for name in ours if table.chains[name].rules]
+    what = roll.choice(("rule", "chain", "flush", "clear", "old"))
+    if what == "rule" and full:
+        name = roll.choice(full)
+        table.remove(name, roll.randrange(len(table.chains[name].rules)))
+    elif what == "chain" and full:
+        table.empty(roll.choice(full))
+    elif what == "old" and table.name == "nat":
+        table.chains["KUBE-SVC-AAAAAAAAAAAAAAAA"] = Chain()
+    elif what in ("flush", "clear"):
+        for name in list(table.chains):
+            table.empty(name)
+        for name in ours if what == "clear" else ():
+            del table.chains[name]

@@ -27,7 +27,7 @@ def test_other_stories_end_the_same(flavour, portion, seed):
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("portion", [2, None])
 def test_a_kernel_that_fails_in_every_way_ends_the_same(seed, portion):
-    """Refused, busy, killed before, in the middle and afterwards; some Services are refused by name."""
+    """Refused, busy, killed before, in the middle and afterwards; Services refused by name; rules taken by others."""
     assert survives(seed, 500, portion=portion) > 200
 
 
