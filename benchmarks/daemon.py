@@ -72,7 +72,8 @@ class Measured:
                 if len(found) >= count:
                     return found[:count]
                 if self.child.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"no {count} syncs ({wanted}):\n{self.log[-4000:]}")
+                    status = self.child.poll()
+                    raise RuntimeError(f"no {count} syncs ({wanted}), status {status}:\n{self.log[-4000:]}")
                 self._more.wait(0.5)
 
     def cpu(self) -> float:
