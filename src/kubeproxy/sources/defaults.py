@@ -1,11 +1,13 @@
 """What the API server fills in when an object is written; what needs a look at others is in `allocate`."""
 
+from functools import lru_cache
+from sys import intern
 from typing import Final
 
 from msgspec.structs import replace
 
 from kubeproxy.api.addresses import families_of
-from kubeproxy.api.endpointslice import EndpointSlice, SlicePort
+from kubeproxy.api.endpointslice import Conditions, EndpointSlice, SliceEndpoint, SlicePort
 from kubeproxy.api.meta import ObjectMeta
 from kubeproxy.api.node import Node
 from kubeproxy.api.service import (
@@ -93,7 +95,23 @@ def _fill_status(status: ServiceStatus) -> ServiceStatus:
 
 def fill_slice(found: EndpointSlice) -> EndpointSlice:
     ports = tuple(SlicePort(port.name or "", port.port, port.protocol or "TCP") for port in found.ports)
-    return replace(found, metadata=in_namespace(found.metadata), ports=ports)
+    endpoints = tuple([_thrifty(endpoint) for endpoint in found.endpoints])
+    return replace(found, metadata=in_namespace(found.metadata), ports=ports, endpoints=endpoints)
+
+
+def _thrifty(endpoint: SliceEndpoint) -> SliceEndpoint:
+    """The same, with what many endpoints have alike kept once: objects of a directory stay in memory."""
+    return replace(
+        endpoint,
+        conditions=_once(endpoint.conditions),
+        nodeName=intern(endpoint.nodeName) if endpoint.nodeName else endpoint.nodeName,
+        zone=intern(endpoint.zone) if endpoint.zone else endpoint.zone,
+    )
+
+
+@lru_cache(maxsize=64)
+def _once(conditions: Conditions) -> Conditions:
+    return conditions
 
 
 def fill_node(node: Node) -> Node:
