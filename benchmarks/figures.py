@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-_WIDTH = 46
+_WIDTH = 50
 
 
 class Figure(Struct, frozen=True):

@@ -4,6 +4,7 @@ Each of its starts and changes is followed by the same payload given by hand to 
 namespace, so that whatever else the machine does meets both. Run it as `python -m benchmarks.proxy`.
 """
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from benchmarks.cluster import churn, cluster, record
 from benchmarks.daemon import Measured, fresh, measured
 from benchmarks.figures import Figure, size_wanted, tell
 from benchmarks.floor import Cost, Dictation, Hand
+from benchmarks.sources import write
 from kubeproxy.wire.restore import Restore
 from tests.lab.netns import Namespace
 
@@ -93,6 +95,16 @@ class Bench:
         with fresh(self.flavour) as ns:
             return ours, Hand(ns).give(self.first)
 
+    def from_directory(self) -> Ours:
+        """The same cluster as manifests, whose objects stay in memory."""
+        directory = self.home / "manifests"
+        directory.mkdir()
+        write(directory, self.services, ENDPOINTS, "json")
+        with fresh(self.flavour) as ns, measured(ns, self.home, f"--manifests={directory}") as running:
+            ours = started(running)
+        shutil.rmtree(directory)
+        return ours
+
     def change(self, begun: Ours) -> Change:
         """One endpoint of one Service becomes another one; then nothing, until everything is at rest."""
         recording = self.home / "changes.jsonl"
@@ -150,6 +162,9 @@ def figures(flavour: str, services: int, home: Path) -> Iterator[Figure]:
     yield Figure("idle, CPU", change.idle * 1e3, "ms/s")
     yield Figure("resident after start", resident, "MB", None, want.stock_resident, want.resident)
     yield Figure("resident after the changes", change.resident, "MB", None, None, want.resident)
+    if flavour == "nft":
+        resident = bench.from_directory().resident
+        yield Figure("resident, from a directory of JSON", resident, "MB", None, None, want.resident)
 
 
 def main() -> int:

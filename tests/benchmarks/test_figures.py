@@ -29,10 +29,10 @@ def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert tell("5,000 Services", figures) == 0
     assert capsys.readouterr().out == (
-        "5,000 Services                                     ours    floor    stock   at most\n"
-        "start, s                                           4.93     4.02      193   8.00         PASS\n"
-        "change, CPU, ms                                     152      127      550   floor + 20.0 FAIL\n"
-        "idle, ms/s                                         0.00\n\n"
+        "5,000 Services                                         ours    floor    stock   at most\n"
+        "start, s                                               4.93     4.02      193   8.00         PASS\n"
+        "change, CPU, ms                                         152      127      550   floor + 20.0 FAIL\n"
+        "idle, ms/s                                             0.00\n\n"
     )
 
 
