@@ -117,9 +117,7 @@ class Bench:
                 started(running)
                 idle = running.idle(2.0)
                 if running.count(complete=False):
-                    raise RuntimeError(
-                        "the first change came before the start was over: try a quieter machine"
-                    )
+                    raise RuntimeError("a change came before the start was over; try a quieter machine")
                 found = self._follow(running, hand, idle * pause)
                 assert saved(ns, self.flavour) == saved(other, self.flavour), "not the same rules"
                 return Change(*found, idle, running.resident())
