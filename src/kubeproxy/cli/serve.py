@@ -143,7 +143,11 @@ async def _until_stopped(invocation: Invocation, config: KubeProxyConfig) -> int
 
     # As process 1 of a container there are no default actions, so they are asked for.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number)
+        # Whoever started us may have wanted a signal ignored, as nohup does.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop, number)
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
     try:
         await task
     except asyncio.CancelledError:
