@@ -1,8 +1,8 @@
 """The daemon as a whole: how long it takes to start, what a change costs, how large it is.
 
 Each of its starts and changes is followed by the same payload given by hand to the restore program in another
-namespace, so that whatever else the machine does meets both; ours is the floor's median and the median of what
-was more than it. Run it as `python -m benchmarks.proxy`.
+namespace, so that whatever else the machine does meets both; ours is the floor's median and the median of
+what was more than it. Run it as `python -m benchmarks.proxy`.
 """
 
 import shutil
