@@ -12,9 +12,12 @@ from kubeproxy.runtime.ears import iptables_drift
 from kubeproxy.runtime.healthz import HealthPages
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
-from kubeproxy.runtime.pages import MetricsPages, serve_pages
+from kubeproxy.runtime.pages import metrics_pages
 from kubeproxy.runtime.proxy import Proxy
+from kubeproxy.runtime.restmetrics import RestMetrics
+from kubeproxy.runtime.servers import serve_pages
 from kubeproxy.runtime.setup import counter_metrics, iptables_backends
+from kubeproxy.runtime.standardmetrics import add_standard_metrics
 from kubeproxy.sources.notice import Source
 from kubeproxy.sources.recording import Recorder
 
@@ -32,9 +35,10 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
     try:
         proxy = Proxy(config, name, _source(invocation), machine, backends, recorder)
         proxy.drift = iptables_drift(proxy, machine)
-        for metric in counter_metrics(machine):
+        add_standard_metrics(proxy.metrics, config.featureGates)
+        for metric in (*counter_metrics(machine), *RestMetrics()):
             proxy.metrics.add(metric)
-        await _run(proxy, machine)
+        await _run(proxy, invocation)
     finally:
         machine.stop()
         if recorder is not None:
@@ -53,10 +57,10 @@ def _source(invocation: Invocation) -> Source:
     return ManifestsSource(Path(invocation.manifests), ranges=Ranges(given) if given else Ranges())
 
 
-async def _run(proxy: Proxy, machine: LinuxMachine) -> None:
+async def _run(proxy: Proxy, invocation: Invocation) -> None:
     config = proxy.config
     health = HealthPages(proxy.health, lambda: proxy.eligible, proxy.metrics)
-    pages = MetricsPages(config.mode, proxy.metrics)
+    pages = metrics_pages(invocation, config, proxy.metrics)
     addresses = AddressWatch(lambda _: proxy.addresses_changed())
     addresses.start()
     try:
