@@ -24,12 +24,18 @@ class Pace(Struct, frozen=True):
     watch: float = 300.0
     #: a watch that ends sooner has achieved nothing
     short: float = 1.0
+    #: one that lasts so long is success, and what went wrong before it is forgotten
+    settled: float = 30.0
     #: it is given up so long after it should have ended
     grace: float = 30.0
     #: the head of an answer, and each piece of a list, come within this time
     answer: float = 60.0
     #: a server that sends bookmarks sends one every minute or so: after two missed ones nobody is there
     silence: float = 165.0
+    #: what a server may ask us to wait
+    most_asked: float = MOST_ASKED
+    #: who was not believed looks so often whether its files are new
+    look: float = 2.0
     #: what is still wrong is said again so rarely
     remind: float = 600.0
 

@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from kubeproxy.sources.apiserver.access import Access, refused
 from kubeproxy.sources.apiserver.execplugin import Credential
-from kubeproxy.sources.apiserver.login import Login
+from kubeproxy.sources.apiserver.login import Files, Login
 from kubeproxy.sources.apiserver.ratelimit import RateLimit
 from kubeproxy.sources.apiserver.refusal import Refused
 from kubeproxy.sources.apiserver.trust import Trust
 from kubeproxy.sources.http.connection import Connection, Response
 from kubeproxy.sources.http.dial import Route, dial, proxy_headers
-from kubeproxy.sources.http.failure import Cut, Garbled
+from kubeproxy.sources.http.failure import Cut, Failure, Garbled
 from kubeproxy.sources.http.message import request_bytes
 from kubeproxy.sources.http.proxies import proxy_for
 from kubeproxy.sources.http.url import Url
@@ -107,6 +107,10 @@ class Client:
             if response is not None:
                 self._settle(response)
 
+    def files(self) -> Files:
+        """Changes when a file changes that says who we are, or whom we believe."""
+        return self._login.files()
+
     def close(self) -> None:
         """Hang up on the connections that are idle; those at work belong to who asked."""
         for connection in self._idle:
@@ -166,8 +170,7 @@ class Client:
 
     async def _check(self, response: Response) -> None:
         if response.status >= 300:
-            body = await response.read_all(LONGEST_REFUSAL, 10.0)
-            raise Refused.told(response.head, body)
+            raise Refused.told(response.head, await _reason(response))
         kind = response.head.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != JSON:
             raise Garbled(f"the answer is {kind or 'of no type'}, not {JSON}", _NO_API)
@@ -194,6 +197,14 @@ class Client:
             )
             self._observe(exchange)
         return True
+
+
+async def _reason(response: Response) -> bytes:
+    """What is said beside the status; one that is cut short is a refusal all the same."""
+    try:
+        return await response.read_all(LONGEST_REFUSAL, 10.0)
+    except Failure:
+        return b""
 
 
 def _proxy(access: Access, environ: Mapping[str, str]) -> Url | None:

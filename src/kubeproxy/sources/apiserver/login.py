@@ -3,13 +3,17 @@
 import asyncio
 from base64 import b64encode
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from kubeproxy.sources.apiserver.access import Access
 from kubeproxy.sources.apiserver.execplugin import Credential, ask_plugin, fresh
 from kubeproxy.sources.http.failure import Distrusted
 
 _READABLE: Final = "see that the file is there and can be read; it is tried again"
+
+
+#: what tells one version of a file from another, for each file
+Files: TypeAlias = tuple[tuple[int, int, int], ...]
 
 
 class Login:
@@ -33,6 +37,12 @@ class Login:
     def refused(self) -> None:
         """The server does not believe us: ask the plugin again, next time."""
         self._said = None
+
+    def files(self) -> Files:
+        """What the files look like from outside."""
+        access = self._access
+        names = (access.token_file, access.cert_file, access.key_file, access.ca_file)
+        return tuple(_looks(Path(name)) for name in names if name)
 
     async def _plugin(self) -> Credential:
         access = self._access
@@ -66,6 +76,14 @@ class Login:
             self._token = token
         elif not self._token:
             raise Distrusted(f"there is no token in {path}", _READABLE)
+
+
+def _looks(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def _content(data: bytes, name: str) -> bytes:
