@@ -11,12 +11,15 @@ from pathlib import Path
 
 from kubeproxy.cli.settings import Unusable, load
 from kubeproxy.config.commandline import FlagError
+from kubeproxy.config.complaint import ConfigError
 from kubeproxy.config.invocation import Invocation, parse_flags
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.runtime.logs import log
 
 VERSION = "v1.36.4"
+#: what may go wrong with an operator's wishes or with this machine; anything else is a defect
+EXPECTED = (ConfigError, KernelError, OSError)
 
 COMMANDS = (
     ("render", "print the rules that a directory of manifests leads to"),
@@ -44,10 +47,10 @@ def main(arguments: Sequence[str]) -> int:
         return _run(invocation, load(invocation))
     except Unusable:
         return 1
-    except (KernelError, OSError) as error:
+    except EXPECTED as error:
         return _failed(error)
     except ExceptionGroup as group:
-        expected, others = group.split((KernelError, OSError))
+        expected, others = group.split(EXPECTED)
         if others is not None:
             raise
         for leaf in _leaves(expected):

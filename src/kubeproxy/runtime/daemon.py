@@ -1,22 +1,28 @@
 """The daemon, put together: which programs, which families, which source, and what runs beside the loop."""
 
 import asyncio
+import platform
 import socket
 from pathlib import Path
 
 from kubeproxy.config.invocation import Invocation
 from kubeproxy.config.node import node_name
+from kubeproxy.config.release import KUBERNETES_VERSION
 from kubeproxy.config.schema import KubeProxyConfig
+from kubeproxy.kernel.files import processors
 from kubeproxy.kernel.listen import AddressWatch
+from kubeproxy.model.identity import Family
 from kubeproxy.runtime.ears import iptables_drift
 from kubeproxy.runtime.healthz import HealthPages
+from kubeproxy.runtime.host import guard_from_oom, leave_other_modes, limit_connections
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
+from kubeproxy.runtime.nodewatch import addresses_of_node
 from kubeproxy.runtime.pages import metrics_pages
 from kubeproxy.runtime.proxy import Proxy
 from kubeproxy.runtime.restmetrics import RestMetrics
 from kubeproxy.runtime.servers import serve_pages
-from kubeproxy.runtime.setup import counter_metrics, iptables_backends
+from kubeproxy.runtime.setup import counter_metrics, iptables_backends, prepare_iptables, usable_families
 from kubeproxy.runtime.standardmetrics import add_standard_metrics
 from kubeproxy.sources.notice import Source
 from kubeproxy.sources.recording import Recorder
@@ -27,10 +33,14 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
     name = node_name(config.hostnameOverride, socket.gethostname())
     machine = LinuxMachine.found()
     log.info("Using iptables", flavour=machine.flavour, because=machine.because, version=machine.version)
-    backends = iptables_backends(config, machine)
+    families = _prepare(config, machine)
     if invocation.init_only:
-        log.info("System initialized and --init-only specified")
+        for family in families:
+            log.info("System initialized and --init-only specified", ipFamily=family.value)
         return
+    backends = iptables_backends(config, machine, families)
+    log.info("Version info", version=KUBERNETES_VERSION, python=platform.python_version())
+    guard_from_oom(config.oomScoreAdj, machine)
     recorder = Recorder(Path(invocation.record)) if invocation.record else None
     try:
         proxy = Proxy(config, name, _source(invocation), machine, backends, recorder)
@@ -43,6 +53,15 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
         machine.stop()
         if recorder is not None:
             recorder.close()
+
+
+def _prepare(config: KubeProxyConfig, machine: LinuxMachine) -> list[Family]:
+    """The part that may need more rights than the rules: --init-only does this much and no more."""
+    leave_other_modes(machine)
+    limit_connections(config.conntrack, processors(), machine)
+    families = usable_families(machine, Family(addresses_of_node(config, None).primary))
+    prepare_iptables(config, machine, families)
+    return families
 
 
 def _source(invocation: Invocation) -> Source:

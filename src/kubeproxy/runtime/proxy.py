@@ -14,6 +14,7 @@ from kubeproxy.runtime.drift import Drift
 from kubeproxy.runtime.followup import FollowUp
 from kubeproxy.runtime.healthservers import HealthServers
 from kubeproxy.runtime.healthz import Health
+from kubeproxy.runtime.host import check_consistency
 from kubeproxy.runtime.lane import Lane
 from kubeproxy.runtime.metrics import Metrics
 from kubeproxy.runtime.nodewatch import eligible, health_hosts, node_view
@@ -175,6 +176,8 @@ class Proxy:
                 self._recorder.record(reading.changes, time.monotonic() - started)
             was_ready = self.ready
             self.tracker.hear(reading.changes)
+            if self.ready and not was_ready:
+                check_consistency(self.config, self.tracker.node(self.node_name), self.wheels)
             if self.ready:
                 # Before everything is known nothing is taken: the tracker lets cancel out what does.
                 self._hand_on(first=not was_ready)
