@@ -101,13 +101,6 @@ def _run(invocation: Invocation, config: KubeProxyConfig) -> int:
         from kubeproxy.cli.cleanup import cleanup
 
         return cleanup()
-    if not (invocation.manifests or invocation.play or invocation.init_only):
-        log.error(
-            "command failed",
-            "no source of Services: this release does not talk to an API server yet",
-            remedy="name a directory of manifests with --manifests DIR",
-        )
-        return 1
     return _serve(invocation, config)
 
 

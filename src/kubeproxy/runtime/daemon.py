@@ -1,10 +1,13 @@
 """The daemon, put together: which programs, which families, which source, and what runs beside the loop."""
 
 import asyncio
+import os
 import platform
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kubeproxy.api.node import Node
 from kubeproxy.config.invocation import Invocation
 from kubeproxy.config.node import node_name
 from kubeproxy.config.release import KUBERNETES_VERSION
@@ -18,6 +21,7 @@ from kubeproxy.runtime.host import guard_from_oom, leave_other_modes, limit_conn
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
 from kubeproxy.runtime.nodewatch import addresses_of_node
+from kubeproxy.runtime.ownnode import OwnNode, wait_for_node
 from kubeproxy.runtime.pages import metrics_pages
 from kubeproxy.runtime.proxy import Proxy
 from kubeproxy.runtime.restmetrics import RestMetrics
@@ -27,44 +31,70 @@ from kubeproxy.runtime.standardmetrics import add_standard_metrics
 from kubeproxy.sources.notice import Source
 from kubeproxy.sources.recording import Recorder
 
+if TYPE_CHECKING:
+    from kubeproxy.sources.apiserver.source import ApiServerSource
+
 
 async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
     """Everything before the first change: what fails here ends the process with a reason."""
     name = node_name(config.hostnameOverride, socket.gethostname())
     machine = LinuxMachine.found()
     log.info("Using iptables", flavour=machine.flavour, because=machine.because, version=machine.version)
-    families = _prepare(config, machine)
-    if invocation.init_only:
-        for family in families:
-            log.info("System initialized and --init-only specified", ipFamily=family.value)
-        return
-    backends = iptables_backends(config, machine, families)
-    log.info("Version info", version=KUBERNETES_VERSION, python=platform.python_version())
-    guard_from_oom(config.oomScoreAdj, machine)
+    leave_other_modes(machine)
     recorder = Recorder(Path(invocation.record)) if invocation.record else None
+    requests = RestMetrics()
+    server = _api_server(invocation, config, name, requests)
     try:
-        proxy = Proxy(config, name, _source(invocation), machine, backends, recorder)
+        node = await wait_for_node(server, name, config) if server is not None else None
+        families = _prepare(config, machine, node)
+        if invocation.init_only:
+            for family in families:
+                log.info("System initialized and --init-only specified", ipFamily=family.value)
+            return
+        backends = iptables_backends(config, machine, families)
+        log.info("Version info", version=KUBERNETES_VERSION, python=platform.python_version())
+        guard_from_oom(config.oomScoreAdj, machine)
+        proxy = Proxy(config, name, server or _files(invocation), machine, backends, recorder)
         proxy.drift = iptables_drift(proxy, machine)
         add_standard_metrics(proxy.metrics, config.featureGates)
-        for metric in (*counter_metrics(machine), *RestMetrics()):
+        if server is not None:
+            proxy.believe = OwnNode(config, name, node).believed
+        for metric in (*counter_metrics(machine), *requests):
             proxy.metrics.add(metric)
         await _run(proxy, invocation)
     finally:
         machine.stop()
+        if server is not None:
+            await server.close()
         if recorder is not None:
             recorder.close()
 
 
-def _prepare(config: KubeProxyConfig, machine: LinuxMachine) -> list[Family]:
+def _prepare(config: KubeProxyConfig, machine: LinuxMachine, node: Node | None) -> list[Family]:
     """The part that may need more rights than the rules: --init-only does this much and no more."""
-    leave_other_modes(machine)
     limit_connections(config.conntrack, processors(), machine)
-    families = usable_families(machine, Family(addresses_of_node(config, None).primary))
-    prepare_iptables(config, machine, families)
+    families = usable_families(machine, Family(addresses_of_node(config, node).primary))
+    prepare_iptables(config, machine, families, node)
     return families
 
 
-def _source(invocation: Invocation) -> Source:
+def _api_server(
+    invocation: Invocation, config: KubeProxyConfig, name: str, requests: RestMetrics
+) -> "ApiServerSource | None":
+    """The server to follow, unless something else is followed; only who follows one loads the means to."""
+    named = bool(config.clientConnection.kubeconfig or invocation.master)
+    if invocation.manifests or invocation.play:
+        return None
+    if invocation.init_only and not named and "KUBERNETES_SERVICE_HOST" not in os.environ:
+        log.info("No API server is named and this is no pod, so the Node is not looked up", node=name)
+        return None
+    from kubeproxy.runtime.apiaccess import api_client
+    from kubeproxy.sources.apiserver.source import ApiServerSource
+
+    return ApiServerSource(api_client(invocation, config, requests), name)
+
+
+def _files(invocation: Invocation) -> Source:
     if invocation.play:
         from kubeproxy.sources.recording import RecordingSource
 
@@ -91,6 +121,7 @@ async def _run(proxy: Proxy, invocation: Invocation) -> None:
                 if address:
                     serving = serve_pages(server, address, handler, hard_fail=config.bindAddressHardFail)
                     group.create_task(serving, name=server)
+            group.create_task(log.flush_regularly(), name="log")
             group.create_task(proxy.run(), name="proxy")
     finally:
         addresses.close()

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from kubeproxy.api.node import Node
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.model.changed import Counts
 from kubeproxy.model.identity import Family
@@ -135,6 +136,8 @@ class Proxy:
         )
         self.metrics = Metrics()
         self.health = Health(2 * config.sync_period.seconds)
+        #: what of our Node to work with, given what was heard: that, unless somebody knows better
+        self.believe: Callable[[Node | None], Node | None] = lambda heard: heard
         self._addresses = machine.addresses()
         self.wheels = {family: Wheel(self, family, backend) for family, backend in backends.items()}
         #: notices what others do to our rules; unless somebody gives it ears, nothing
@@ -146,12 +149,15 @@ class Proxy:
         return self.tracker.synced(NEEDED)
 
     @property
+    def node(self) -> Node | None:
+        return self.believe(self.tracker.node(self.node_name))
+
+    @property
     def eligible(self) -> bool:
-        return eligible(self.tracker.node(self.node_name))
+        return eligible(self.node)
 
     def view(self, family: Family) -> NodeView:
-        node = self.tracker.node(self.node_name)
-        return node_view(self.config, self.node_name, family, node, self._addresses)
+        return node_view(self.config, self.node_name, family, self.node, self._addresses)
 
     async def run(self) -> None:
         """Until cancelled; a defect in any part ends all of it, and whoever supervises starts it again."""
@@ -177,7 +183,7 @@ class Proxy:
             was_ready = self.ready
             self.tracker.hear(reading.changes)
             if self.ready and not was_ready:
-                check_consistency(self.config, self.tracker.node(self.node_name), self.wheels)
+                check_consistency(self.config, self.node, self.wheels)
             if self.ready:
                 # Before everything is known nothing is taken: the tracker lets cancel out what does.
                 self._hand_on(first=not was_ready)

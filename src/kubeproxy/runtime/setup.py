@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+from kubeproxy.api.node import Node
 from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.backends.iptables.dialect import Facts
 from kubeproxy.backends.iptables.names import INVALID_COUNTER, LOOPBACK_COUNTER
@@ -33,9 +34,11 @@ def usable_families(machine: LinuxMachine, primary: Family) -> list[Family]:
     return found
 
 
-def prepare_iptables(config: KubeProxyConfig, machine: LinuxMachine, families: Collection[Family]) -> None:
+def prepare_iptables(
+    config: KubeProxyConfig, machine: LinuxMachine, families: Collection[Family], node: Node | None
+) -> None:
     """The settings this mode needs, which take more rights than its rules do."""
-    loopback = node_view(config, "", Family.IPV4, None, ()).loopback_node_ports
+    loopback = node_view(config, "", Family.IPV4, node, ()).loopback_node_ports
     if Family.IPV4 in families and loopback:
         change(machine, _ROUTE_LOOPBACK)
 
