@@ -133,7 +133,7 @@ def test_new_addresses_are_taken_up_and_told(capsys: pytest.CaptureFixture[str])
     assert own.believed(later) is later
     assert own.believed(later) is later
     assert lines(capsys) == [
-        '"NodeIPs changed for the node" node="node-a" NodeIPs=["10.0.0.1", "fd00::1"] oldNodeIPs=[]'
+        '"NodeIPs changed for the node" node="node-a" NodeIPs=["10.0.0.1","fd00::1"] oldNodeIPs=[]'
     ]
 
 

@@ -2,12 +2,11 @@
 
 import asyncio
 import gc
-import os
 import platform
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from signal import Signals
 
 from kubeproxy.cli.settings import Unusable, load
 from kubeproxy.config.commandline import FlagError
@@ -15,6 +14,7 @@ from kubeproxy.config.complaint import ConfigError
 from kubeproxy.config.invocation import Invocation, parse_flags
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.kernel.errors import KernelError
+from kubeproxy.runtime import signals
 from kubeproxy.runtime.logs import log
 
 VERSION = "v1.36.4"
@@ -119,9 +119,10 @@ def _write_config(config: KubeProxyConfig, path: Path) -> int:
 def _serve(invocation: Invocation, config: KubeProxyConfig) -> int:
     # What is loaded now lives as long as the process; nothing in it needs to be looked at again.
     gc.freeze()
+    signals.prepare()
     stopped = asyncio.run(_until_stopped(invocation, config))
     if stopped:
-        _die_by(stopped)
+        signals.die_by(stopped)
     return 0
 
 
@@ -131,25 +132,14 @@ async def _until_stopped(invocation: Invocation, config: KubeProxyConfig) -> int
 
     caught: list[int] = []
     task = asyncio.ensure_future(serve(invocation, config))
-    loop = asyncio.get_running_loop()
 
     def stop(number: int) -> None:
         caught.append(number)
         task.cancel()
 
-    # As process 1 of a container there are no default actions, so they are asked for.
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number)
+    signals.on_ending(asyncio.get_running_loop(), stop)
     try:
         await task
     except asyncio.CancelledError:
-        log.info("Stopping; the rules stay as they are", signal=signal.Signals(caught[0]).name)
+        log.info("Stopping; the rules stay as they are", signal=Signals(caught[0]).name)
     return caught[0] if caught else 0
-
-
-def _die_by(number: int) -> None:
-    """End as everybody expects of a process that got this signal."""
-    sys.stderr.flush()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    sys.exit(128 + number)

@@ -5,12 +5,10 @@ offered only with enableProfiling: who can read them learns what this process do
 """
 
 import asyncio
-import io
 import re
 import sys
 import threading
 import time
-import traceback
 from collections import Counter
 from html import escape
 from pathlib import Path
@@ -21,6 +19,7 @@ from kubeproxy.config.flagvalue import UINT31
 from kubeproxy.config.goliteral import parse_decimal
 from kubeproxy.runtime.http import TEXT, Answer, Page, Request
 from kubeproxy.runtime.logs import log
+from kubeproxy.runtime.stacks import stacks
 
 _HTML: Final = "text/html; charset=utf-8"
 _BARE: Final = (("Content-Type", "text/plain"), TEXT[1])
@@ -79,28 +78,6 @@ async def _cmdline(_: Request) -> Answer:
 
 async def _stacks(_: Request) -> Answer:
     return Answer(200, stacks().encode(), TEXT)
-
-
-def stacks() -> str:
-    """Every thread, and every task of the event loop that waits for something."""
-    out = io.StringIO()
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    for ident, frame in sys._current_frames().items():
-        out.write(f"thread {names.get(ident, ident)}\n")
-        out.writelines(traceback.format_stack(frame))
-        out.write("\n")
-    for task in sorted(_tasks(), key=lambda task: task.get_name()):
-        out.write(f"task {task.get_name()}\n")
-        task.print_stack(file=out)
-        out.write("\n")
-    return out.getvalue()
-
-
-def _tasks() -> set["asyncio.Task[object]"]:
-    try:
-        return asyncio.all_tasks()
-    except RuntimeError:
-        return set()
 
 
 async def _heap(request: Request) -> Answer:
