@@ -254,7 +254,8 @@ class FakeApi:
     async def _whole(
         self, out: Out, status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()
     ) -> None:
-        kind = "application/json" if body[:1] == b"{" else "text/plain"
+        packed = ("Content-Encoding", "gzip") in headers
+        kind = "application/json" if packed or body[:1] == b"{" else "text/plain"
         lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers]
         await out.send("\r\n".join([*lines, "", ""]).encode() + body)
@@ -283,11 +284,8 @@ class FakeApi:
         ]
         body = compact_json({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items}) + b"\n"
         packed = self.compress and "gzip" in seen.headers.get("accept-encoding", "")
-        encoding = (("Content-Encoding", "gzip"),) if packed else ()
         if packed:
-            await self._whole(
-                out, 200, gzip.compress(body), (("Content-Type", "application/json"), *encoding)
-            )
+            await self._whole(out, 200, gzip.compress(body), (("Content-Encoding", "gzip"),))
         else:
             await self._whole(out, 200, body)
 

@@ -13,9 +13,13 @@ from kubeproxy.sources.apiserver.ratelimit import RateLimit
 from kubeproxy.sources.apiserver.source import ApiServerSource
 from kubeproxy.sources.http.url import parse_url
 from kubeproxy.sources.notice import Notice, Reading
+from tests.sources.apiserver.fake import FakeApi, Object
+from tests.sources.objects import service, slice_of
 
 #: like the real one, a hundred times as fast
-FAST = Pace(first=0.008, longest=0.3, away=0.02, short=0.0, settled=0.3, look=0.02, answer=0.6, silence=1.65)
+FAST = Pace(
+    first=0.008, longest=0.3, away=0.02, short=0.0, settled=0.3, look=0.02, answer=0.6, silence=1.65, calm=3.0
+)
 ALL = ("Node", "Service", "EndpointSlice", "ServiceCIDR")
 LONGEST_WAIT = 30.0
 
@@ -31,8 +35,19 @@ class Listener:
         self.deleted: list[str] = []
         self.notices: list[Notice] = []
         self._more = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
 
-    async def listen(self) -> None:
+    def begin(self) -> None:
+        self._task = asyncio.create_task(self._listen())
+
+    async def end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self.source.close()
+
+    async def _listen(self) -> None:
         async for reading in self.source.watch():
             self.readings.append(reading)
             self.notices += reading.notices
@@ -73,6 +88,26 @@ class Listener:
         return [str(notice) for notice in self.notices if text in str(notice)]
 
 
+def node(name: str = "node-a", **fields: Any) -> Object:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, **fields}
+
+
+def cidr(name: str = "kubernetes") -> Object:
+    spec = {"cidrs": ["10.96.0.0/16"]}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def cluster(api: FakeApi) -> FakeApi:
+    """Two Services with a slice each, the Nodes and the range."""
+    api.put(node(), node("node-b"), service(), service("web"), slice_of(), slice_of("web"), cidr())
+    return api
+
+
 def client_of(url: str, observe: Callable[[Exchange], None] | None = None, **access: Any) -> Client:
     """A client without a rate limit, that looks at no variables of this process."""
     found = Access(server=parse_url(url), origin="the test", **access)
@@ -82,15 +117,18 @@ def client_of(url: str, observe: Callable[[Exchange], None] | None = None, **acc
 
 @contextlib.asynccontextmanager
 async def listening(
-    url: str, node: str = "node-a", pace: Pace = FAST, client: Client | None = None, **access: Any
+    url: str,
+    *,
+    pace: Pace = FAST,
+    client: Client | None = None,
+    watches: bool = True,
+    **access: Any,
 ) -> AsyncIterator[Listener]:
-    source = ApiServerSource(client or client_of(url, **access), node, pace)
-    listener = Listener(source)
-    task = asyncio.create_task(listener.listen())
+    """A source of node-a; it is watched from the start, unless the test begins that itself."""
+    listener = Listener(ApiServerSource(client or client_of(url, **access), "node-a", pace))
+    if watches:
+        listener.begin()
     try:
         yield listener
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        await source.close()
+        await listener.end()

@@ -36,6 +36,8 @@ class Pace(Struct, frozen=True):
     most_asked: float = MOST_ASKED
     #: who was not believed looks so often whether its files are new
     look: float = 2.0
+    #: what comes and goes is said once in this time
+    calm: float = 60.0
     #: what is still wrong is said again so rarely
     remind: float = 600.0
 

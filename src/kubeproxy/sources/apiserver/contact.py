@@ -22,8 +22,10 @@ _WAITING = "what is programmed stays as it is"
 
 
 class _Trouble(Struct):
+    """`said` is whether anybody was told of it: what comes and goes quickly is not told each time."""
+
     since: float
-    said: float
+    said: bool = False
 
 
 class Contact:
@@ -33,6 +35,7 @@ class Contact:
         self._server, self._origin = server, origin
         self._inbox, self._pace = inbox, pace
         self._troubles: dict[str, _Trouble] = {}
+        self._told: dict[str, float] = {}
         self._answers = asyncio.Event()
 
     def lost(self, failure: Failure) -> None:
@@ -84,24 +87,25 @@ class Contact:
 
     def _say(self, key: str, notice: Notice) -> None:
         now = time.monotonic()
-        trouble = self._troubles.get(key)
-        if trouble is None:
-            self._troubles[key] = _Trouble(now, now)
-        elif now - trouble.said < self._pace.remind:
+        trouble = self._troubles.setdefault(key, _Trouble(now))
+        gap = self._pace.remind if trouble.said else self._pace.calm
+        if key in self._told and now - self._told[key] < gap:
             return
-        else:
-            trouble.said = now
+        if trouble.said:
             minutes = round((now - trouble.since) / 60)
             notice = replace(notice, problem=f"{notice.problem} (for {minutes} minutes now)")
+        trouble.said = True
+        self._told[key] = now
         self._inbox.say([notice])
 
     def _over(self, key: str, relief: str) -> bool:
         trouble = self._troubles.pop(key, None)
         if trouble is None:
             return False
-        seconds = round(time.monotonic() - trouble.since, 1)
-        remedy = f"nothing is to be done; it took {seconds:g} s"
-        self._inbox.say([Notice(Level.INFO, "", 0, None, "server", self._server, relief, remedy)])
+        if trouble.said:
+            seconds = round(time.monotonic() - trouble.since, 1)
+            remedy = f"nothing is to be done; it took {seconds:g} s"
+            self._inbox.say([Notice(Level.INFO, "", 0, None, "server", self._server, relief, remedy)])
         return True
 
 

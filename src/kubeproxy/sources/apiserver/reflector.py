@@ -158,6 +158,8 @@ class Reflector:
             self._bookmarks = True
             self._version = mark.version or self._version
         elif mark.whole:
+            # A server that can do this sends bookmarks too, so its silence will mean something.
+            self._bookmarks = True
             self._version = mark.version
             changes += self._account.whole()
             self._stumbles = 0
