@@ -376,6 +376,7 @@ def test_a_token_that_is_renewed_is_used_at_once(tmp_path: Path) -> None:
             api.cut_all()
             api.put(service("new"))
             await heard.until(lambda: "shop/new" in heard.names("Service"))
+            await api.asked(lambda seen: seen.headers["authorization"] == "Bearer two", 4)
             assert heard.notices == []
             good.clear()
             good.add("three")
