@@ -9,6 +9,7 @@ from kubeproxy.runtime.http import Answer, parsed_head, written
 from kubeproxy.runtime.metrics import Metrics
 from kubeproxy.runtime.pages import MetricsPages, metrics_pages
 from kubeproxy.runtime.standardmetrics import add_standard_metrics
+from kubeproxy.runtime.standing import Standing
 
 #: what differs from one moment or program to the next
 MASKS = (
@@ -37,7 +38,8 @@ class Port:
 
     def _made(self, *arguments: str) -> MetricsPages:
         invocation = parse_flags(arguments)
-        return metrics_pages(invocation, effective_config(invocation, None), self.metrics)
+        self.standing = Standing(effective_config(invocation, None))
+        return metrics_pages(invocation, self.standing, self.metrics)
 
     def raw(self, head: str, body: bytes = b"") -> bytes:
         """The bytes on the wire; the head's lines end in LF here."""

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kubeproxy.config.difference import Difference
 from kubeproxy.config.effective import effective_config
 from kubeproxy.config.invocation import parse_flags
 from kubeproxy.config.write import plain_config
@@ -215,3 +216,17 @@ def test_a_long_page_is_sent_in_chunks_and_its_head_alone_without_a_length():
     assert body.endswith("\r\n0\r\n\r\n")
     head, body = head_and_body(Port().ask("HEAD /metrics HTTP/1.1"))
     assert (head[-1], body) == ("Date: *", "")
+
+
+def test_what_the_file_says_differently_is_told_while_it_does():
+    port = Port()
+    port.standing.pending = (Difference("oomScoreAdj", "-999", "-5", live=False),)
+    port.standing.problem = "mode: kernelspace is how Windows nodes do it"
+    _, text = head_and_body(port.ask("GET /statusz HTTP/1.1"))
+    assert text.endswith(
+        "Pending config: oomScoreAdj: -999 → -5\nConfig problem: mode: kernelspace is how Windows nodes do it\n"
+    )
+    accept = "Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz"
+    record = json.loads(head_and_body(port.ask("GET /statusz HTTP/1.1", accept))[1].replace(": *", ": 0"))
+    assert record["pendingConfig"] == [{"field": "oomScoreAdj", "running": "-999", "file": "-5"}]
+    assert record["configProblem"] == "mode: kernelspace is how Windows nodes do it"

@@ -16,6 +16,8 @@ from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.runtime import signals
 from kubeproxy.runtime.logs import log
+from kubeproxy.runtime.modes import unavailable
+from kubeproxy.runtime.reload import Reenter
 
 VERSION = "v1.36.4"
 #: what may go wrong with an operator's wishes or with this machine; anything else is a defect
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         expected, others = group.split(EXPECTED)
         if others is not None:
             raise
-        for leaf in _leaves(expected):
+        for leaf in leaves(expected):
             _failed(leaf)
         return 1
 
@@ -64,11 +66,11 @@ def _failed(error: BaseException) -> int:
     return 1
 
 
-def _leaves(error: BaseException | None) -> Iterator[BaseException]:
+def leaves(error: BaseException | None) -> Iterator[BaseException]:
     """The errors in a group of groups: what runs side by side fails side by side."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _leaves(inner)
+            yield from leaves(inner)
     elif error is not None:
         yield error
 
@@ -90,12 +92,9 @@ def _version(invocation: Invocation) -> int:
 def _run(invocation: Invocation, config: KubeProxyConfig) -> int:
     if invocation.write_config_to:
         return _write_config(config, Path(invocation.write_config_to))
-    if config.mode != "iptables":
-        log.error(
-            "command failed",
-            f"mode {config.mode} is not part of this release yet",
-            remedy="choose --proxy-mode iptables, or mode: iptables in the file",
-        )
+    foreign = unavailable(config.mode)
+    if foreign is not None:
+        log.error("command failed", foreign.problem, remedy=foreign.remedy)
         return 1
     if invocation.cleanup:
         from kubeproxy.cli.cleanup import cleanup
@@ -128,10 +127,8 @@ def _serve(invocation: Invocation, config: KubeProxyConfig) -> int:
 
 async def _until_stopped(invocation: Invocation, config: KubeProxyConfig) -> int:
     """Serve until a signal comes; return which one it was."""
-    from kubeproxy.runtime.daemon import serve
-
     caught: list[int] = []
-    task = asyncio.ensure_future(serve(invocation, config))
+    task = asyncio.ensure_future(_again_and_again(invocation, config))
 
     def stop(number: int) -> None:
         caught.append(number)
@@ -143,3 +140,16 @@ async def _until_stopped(invocation: Invocation, config: KubeProxyConfig) -> int
     except asyncio.CancelledError:
         log.info("Stopping; the rules stay as they are", signal=Signals(caught[0]).name)
     return caught[0] if caught else 0
+
+
+async def _again_and_again(invocation: Invocation, config: KubeProxyConfig) -> None:
+    """Serve; a change of the mode leaves and enters again, and finds the kernel as it was left."""
+    from kubeproxy.runtime.daemon import serve
+
+    wanted: KubeProxyConfig | None = config
+    while wanted is not None:
+        config, wanted = wanted, None
+        try:
+            await serve(invocation, config)
+        except* Reenter as group:
+            wanted = next(leaf.config for leaf in leaves(group) if isinstance(leaf, Reenter))

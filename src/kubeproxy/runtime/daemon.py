@@ -18,16 +18,19 @@ from kubeproxy.model.identity import Family
 from kubeproxy.runtime.ears import iptables_drift
 from kubeproxy.runtime.healthz import HealthPages
 from kubeproxy.runtime.host import guard_from_oom, leave_other_modes, limit_connections
+from kubeproxy.runtime.live import Live
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
 from kubeproxy.runtime.nodewatch import addresses_of_node
 from kubeproxy.runtime.ownnode import OwnNode, wait_for_node
 from kubeproxy.runtime.pages import metrics_pages
 from kubeproxy.runtime.proxy import Proxy
+from kubeproxy.runtime.reload import Reload
 from kubeproxy.runtime.restmetrics import RestMetrics
-from kubeproxy.runtime.servers import serve_pages
+from kubeproxy.runtime.servers import Port
 from kubeproxy.runtime.setup import counter_metrics, iptables_backends, prepare_iptables, usable_families
 from kubeproxy.runtime.standardmetrics import add_standard_metrics
+from kubeproxy.runtime.standing import Standing
 from kubeproxy.sources.notice import Source
 from kubeproxy.sources.recording import Recorder
 
@@ -61,7 +64,7 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
             proxy.believe = OwnNode(config, name, node).believed
         for metric in (*counter_metrics(machine), *requests):
             proxy.metrics.add(metric)
-        await _run(proxy, invocation)
+        await _run(proxy, machine, invocation)
     finally:
         machine.stop()
         if server is not None:
@@ -106,21 +109,25 @@ def _files(invocation: Invocation) -> Source:
     return ManifestsSource(Path(invocation.manifests), ranges=Ranges(given) if given else Ranges())
 
 
-async def _run(proxy: Proxy, invocation: Invocation) -> None:
-    config = proxy.config
+async def _run(proxy: Proxy, machine: LinuxMachine, invocation: Invocation) -> None:
+    config, standing = proxy.config, Standing(proxy.config)
     health = HealthPages(proxy.health, lambda: proxy.eligible, proxy.metrics)
-    pages = metrics_pages(invocation, config, proxy.metrics)
+    pages = metrics_pages(invocation, standing, proxy.metrics)
+    hard = config.bindAddressHardFail
+    ports = {
+        "healthzBindAddress": Port("Healthz", config.healthzBindAddress, health.answer, hard_fail=hard),
+        "metricsBindAddress": Port("Metrics", config.metricsBindAddress, pages.answer, hard_fail=hard),
+    }
     addresses = AddressWatch(lambda _: proxy.addresses_changed())
     addresses.start()
     try:
         async with asyncio.TaskGroup() as group:
-            for server, address, handler in (
-                ("Healthz", config.healthzBindAddress, health.answer),
-                ("Metrics", config.metricsBindAddress, pages.answer),
-            ):
-                if address:
-                    serving = serve_pages(server, address, handler, hard_fail=config.bindAddressHardFail)
-                    group.create_task(serving, name=server)
+            for port in ports.values():
+                group.create_task(port.run(), name=port.name)
+            if invocation.config:
+                live = Live(proxy, machine, ports)
+                reload = Reload(invocation, standing, proxy.metrics, live.apply)
+                group.create_task(reload.run(), name="configuration")
             group.create_task(log.flush_regularly(), name="log")
             group.create_task(proxy.run(), name="proxy")
     finally:

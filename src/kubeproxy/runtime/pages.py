@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping
 from kubeproxy.config.gates import gate_enabled
 from kubeproxy.config.goliteral import json_text
 from kubeproxy.config.invocation import Invocation, flag_texts
-from kubeproxy.config.schema import API_VERSION, KubeProxyConfig
+from kubeproxy.config.schema import API_VERSION
 from kubeproxy.config.write import plain_config
 from kubeproxy.runtime.http import NOT_FOUND, TEXT, Answer, Page, Request
 from kubeproxy.runtime.metrics import Metric
 from kubeproxy.runtime.processmetrics import process_started, started_metric
 from kubeproxy.runtime.scrape import scraped
 from kubeproxy.runtime.selfcheck import SelfCheck
+from kubeproxy.runtime.standing import Standing
 from kubeproxy.runtime.zpages import flagz, statusz
 
 _GROUP = API_VERSION.partition("/")[0]
@@ -31,7 +32,8 @@ class MetricsPages:
         return NOT_FOUND if page is None else await page(request)
 
 
-def metrics_pages(invocation: Invocation, config: KubeProxyConfig, metrics: Iterable[Metric]) -> MetricsPages:
+def metrics_pages(invocation: Invocation, standing: Standing, metrics: Iterable[Metric]) -> MetricsPages:
+    config = standing.running
     started = process_started()
     header = ("Process-Start-Time-Unix", str(int(started)))
     check = SelfCheck(started_metric("[ALPHA] "), header)
@@ -41,12 +43,12 @@ def metrics_pages(invocation: Invocation, config: KubeProxyConfig, metrics: Iter
         "/metrics/slis": check.slis,
         "/metrics": _metrics(metrics, header),
         "/proxyMode": _fixed(config.mode.encode(), TEXT),
-        "/configz": _fixed(json_text({_GROUP: plain_config(config)}).encode(), _JSON),
+        "/configz": _configz(standing),
     }
     if gate_enabled(config.featureGates, "ComponentFlagz"):
         pages["/flagz"] = flagz(dict(flag_texts(invocation, config)))
     if gate_enabled(config.featureGates, "ComponentStatusz"):
-        pages["/statusz"] = statusz(started, _LISTED)
+        pages["/statusz"] = statusz(started, _LISTED, standing)
     if config.enableProfiling:
         from kubeproxy.runtime.debugpages import debug_pages
 
@@ -57,6 +59,13 @@ def metrics_pages(invocation: Invocation, config: KubeProxyConfig, metrics: Iter
 def _metrics(metrics: Iterable[Metric], header: tuple[str, str]) -> Page:
     async def answer(request: Request) -> Answer:
         return scraped(request, metrics, header)
+
+    return answer
+
+
+def _configz(standing: Standing) -> Page:
+    async def answer(_: Request) -> Answer:
+        return Answer(200, json_text({_GROUP: plain_config(standing.running)}).encode(), _JSON)
 
     return answer
 

@@ -45,15 +45,17 @@ class Machine(Kernel, Protocol):
     def delete_flows(self, flows: Iterable[Flow]) -> int: ...
 
 
+def pace_of(config: KubeProxyConfig) -> Pace:
+    return Pace(config.min_sync_period.seconds, config.sync_period.seconds, HOUR)
+
+
 class Wheel:
     """One family's lane, and what turns with it."""
 
     def __init__(self, proxy: "Proxy", family: Family, backend: AnyBackend) -> None:
         self.proxy, self.family = proxy, family
         self.lane = Lane(family, backend, proxy.view(family))
-        config = proxy.config
-        pace = Pace(config.min_sync_period.seconds, config.sync_period.seconds, HOUR)
-        self.runner = Runner(pace, self.turn)
+        self.runner = Runner(pace_of(proxy.config), self.turn)
         self.servers = HealthServers(lambda: health_hosts(self.lane.node), lambda: proxy.health.healthy)
         machine = proxy.machine
         self.followup = FollowUp(
@@ -207,6 +209,16 @@ class Proxy:
         metrics.endpoint_changes_pending.inc(sum(count.pending_slices for count in counts))
         metrics.service_changes.advance_to(sum(count.service_events for count in counts))
         metrics.endpoint_changes.advance_to(sum(count.slice_events for count in counts))
+
+    def configure(self, config: KubeProxyConfig) -> None:
+        """Another configuration from now on, as far as one can change under way."""
+        self.config = config
+        self.health.allow(2 * config.sync_period.seconds)
+        for wheel in self.wheels.values():
+            wheel.runner.follow(pace_of(config))
+            if wheel.lane.mark_with(config.masquerade_bit):
+                wheel.ask()
+        self.node_changed()
 
     def addresses_changed(self) -> None:
         self._addresses = self.machine.addresses()

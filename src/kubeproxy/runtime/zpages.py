@@ -10,6 +10,7 @@ from kubeproxy.config.release import KUBERNETES_VERSION
 from kubeproxy.config.write import yaml_text
 from kubeproxy.runtime.http import Answer, Headers, Page, Request
 from kubeproxy.runtime.negotiation import MediaRange, accepted
+from kubeproxy.runtime.standing import Standing
 
 _GROUP: Final = "config.k8s.io"
 _OFFERED: Final = ("application/json", "application/yaml", "text/plain")
@@ -28,7 +29,14 @@ def flagz(flags: Mapping[str, str]) -> Page:
     return _page("Flagz", lambda: ({"flags": dict(flags)}, sorted(flags.items())))
 
 
-def statusz(started: float, paths: Sequence[str], clock: Callable[[], float] = time.time) -> Page:
+def statusz(
+    started: float,
+    paths: Sequence[str],
+    standing: Standing,
+    clock: Callable[[], float] = time.time,
+) -> Page:
+    """What the configuration file says differently is told as well, while there is something."""
+
     def content() -> tuple[dict[str, Any], Sequence[tuple[str, str]]]:
         seconds = max(0, int(clock() - started))
         binary = KUBERNETES_VERSION.removeprefix("v")
@@ -50,9 +58,25 @@ def statusz(started: float, paths: Sequence[str], clock: Callable[[], float] = t
             ("Emulation version", emulated),
             ("Paths", " ".join(paths)),
         )
-        return record, lines
+        return record | _standing_fields(standing), (*lines, *_standing_lines(standing))
 
     return _page("Statusz", content)
+
+
+def _standing_fields(standing: Standing) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if standing.pending:
+        fields["pendingConfig"] = [
+            {"field": one.field, "running": one.before, "file": one.after} for one in standing.pending
+        ]
+    if standing.problem:
+        fields["configProblem"] = standing.problem
+    return fields
+
+
+def _standing_lines(standing: Standing) -> list[tuple[str, str]]:
+    lines = [("Pending config", str(one)) for one in standing.pending]
+    return [*lines, ("Config problem", standing.problem)] if standing.problem else lines
 
 
 def _page(kind: str, content: Content) -> Page:
