@@ -92,9 +92,26 @@ def test_a_read_only_container_is_told_so_but_may_keep_what_is_right(node):
         "False",
         (
             f"sysctl {LOCALNET}=1: Read-only file system "
-            "(/proc/sys is read-only in this container: set it on the host, or mount /proc/sys writable)"
+            "(/proc/sys is read-only in this container: set it on the host, "
+            "or mount the host's /proc/sys/net at /host/proc/sys/net)"
         ),
     ]
+
+
+DOOR = """
+mount -t tmpfs tmpfs /mnt && mkdir -p /mnt/proc/sys/net && mount --bind /proc/sys/net /mnt/proc/sys/net &&
+mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"
+"""
+
+
+def test_a_container_that_is_given_the_hosts_settings_writes_there(node):
+    """The one folder beside /proc is all the right it takes; the settings are those of the network namespace."""
+    moved = ATTEMPT.replace(
+        "for value", "import kubeproxy.kernel.files as files\nfiles._HOST = files.Path('/mnt')\nfor value"
+    )
+    done = node.run(["unshare", "--mount", "sh", "-c", DOOR, "sh", sys.executable, "-c", IMPORTS + moved])
+    assert done.stdout.splitlines() == ["False", "True"]
+    assert read_sysctl(LOCALNET) == "1"
 
 
 def test_without_the_right_to_it_the_right_is_named(node):

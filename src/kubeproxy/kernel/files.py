@@ -8,6 +8,8 @@ from typing import Final
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.wire.sysctl import ModuleParameter, OOMScore, Sysctl
 
+#: a container's /proc/sys and /sys are mounted read-only, but it may be given the host's here
+_HOST: Final = Path("/host")
 _ROOT: Final = Path("/proc/sys")
 _MODULES: Final = Path("/sys/module")
 _OWN_SCORE: Final = Path("/proc/self/oom_score_adj")
@@ -33,7 +35,7 @@ def write_sysctl(op: Sysctl) -> bool:
     if read_sysctl(op.path) == op.value:
         return False
     try:
-        _file(op.path).write_text(op.value)
+        _write(_file(op.path), op.value)
     except OSError as error:
         raise refused_setting(op.path, error.errno or 0, op.value) from error
     return True
@@ -45,12 +47,23 @@ def raise_parameter(op: ModuleParameter) -> bool:
     try:
         if int(path.read_text()) >= op.at_least:
             return False
-        path.write_text(str(op.at_least))
+        _write(path, str(op.at_least))
     except ValueError as error:
         raise KernelError(str(path), f"holds no number: {error}") from error
     except OSError as error:
         raise refused_parameter(op, error.errno or 0) from error
     return True
+
+
+def _write(path: Path, text: str) -> None:
+    """To the setting, or by the host's door where the way in is closed: see docs/privileges.md."""
+    try:
+        path.write_text(text)
+    except OSError as error:
+        door = _HOST / path.relative_to("/")
+        if error.errno != errno.EROFS or not door.exists():
+            raise
+        door.write_text(text)
 
 
 def _parameter(op: ModuleParameter) -> Path:
@@ -105,7 +118,10 @@ def refused_setting(path: str, number: int, value: str = "") -> KernelError:
 _REMEDIES: Final = {
     errno.EPERM: "CAP_NET_ADMIN is needed",
     errno.EACCES: "CAP_NET_ADMIN is needed",
-    errno.EROFS: "/proc/sys is read-only in this container: set it on the host, or mount /proc/sys writable",
+    errno.EROFS: (
+        "/proc/sys is read-only in this container: set it on the host, "
+        "or mount the host's /proc/sys/net at /host/proc/sys/net"
+    ),
     errno.ENOENT: "this kernel has no such setting; the module that brings it may not be loaded",
     errno.EINVAL: "the kernel does not take this value",
 }
@@ -113,6 +129,9 @@ _REMEDIES: Final = {
 _MODULE_REMEDIES: Final = {
     errno.EPERM: "root of the host is needed",
     errno.EACCES: "root of the host is needed",
-    errno.EROFS: "/sys is read-only in this container: set it on the host, or mount /sys writable",
+    errno.EROFS: (
+        "/sys is read-only in this container: set it on the host, or mount the host's "
+        "/sys/module/nf_conntrack/parameters at the same place below /host"
+    ),
     errno.ENOENT: "the module is not loaded, or /sys is not there",
 }
