@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubeproxy.config.invocation import Invocation
@@ -35,6 +36,12 @@ def api_client(invocation: Invocation, config: KubeProxyConfig, metrics: RestMet
     if not (wanted.kubeconfig or invocation.master):
         log.info("Neither --kubeconfig nor --master was specified; using the pod's own service account")
     access = find_access(wanted.kubeconfig, invocation.master, os.environ)
+    if access.ca_optional and not Path(access.ca_file).is_file():
+        log.error(
+            "The pod has no certificate authority of the cluster; those of the system are believed instead",
+            file=access.ca_file,
+            remedy="mount the service account's ca.crt",
+        )
     accept = wanted.acceptContentTypes or JSON
     if "json" not in accept and "*/*" not in accept:
         log.warning("Only JSON is understood here, so it is asked for", acceptContentTypes=accept)

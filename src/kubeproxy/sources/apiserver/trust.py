@@ -73,9 +73,11 @@ def _context(access: Access, authority: bytes | None, credential: Credential) ->
 
 def _believe(context: ssl.SSLContext, authority: bytes) -> None:
     try:
-        context.load_verify_locations(cadata=authority.decode("ascii", errors="replace"))
+        context.load_verify_locations(cadata=authority.decode("ascii", errors="ignore"))
     except ssl.SSLError as error:
         raise Distrusted(f"the certificate authority is none: {tls_words(error)}", _PEM) from error
+    except ValueError as error:
+        raise Distrusted("the certificate authority is empty", _PEM) from error
     if not context.cert_store_stats()["x509"]:
         raise Distrusted("there is no certificate in the certificate authority", _PEM)
 
