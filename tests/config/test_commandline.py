@@ -72,7 +72,7 @@ REFUSED = [  # arguments, stock message, remedy
     (["--=x"], "bad flag syntax: --=x", "write --name or --name=value"),
     (["---config"], "bad flag syntax: ---config", "write --name or --name=value"),
     (["--config"], "flag needs an argument: --config", None),
-    (["-v"], "flag needs an argument: 'v' in -v", "write a whole number, such as 2"),
+    (["-v"], "flag needs an argument: 'v' in -v", "write --v=level, or leave the flag out"),
     (["-v=x"], 'invalid argument "x" for "-v, --v" flag: strconv.ParseUint: parsing "x": invalid syntax', None),
     (["--v=-1"], 'invalid argument "-1" for "-v, --v" flag: strconv.ParseUint: parsing "-1": invalid syntax', None),
     (["--cleanup=yes"], 'invalid argument "yes" for "--cleanup" flag: strconv.ParseBool: parsing "yes": invalid syntax',
@@ -108,7 +108,7 @@ REFUSED = [  # arguments, stock message, remedy
      ('invalid argument "nothing" for "--metrics-bind-address" flag: "nothing" is not an IP address, '
      "nor an IP address with a port"), None),
     (["--feature-gates=A"],
-     'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool: A', None),
+     'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool', None),
     (["--feature-gates=A=maybe"],
      ('invalid argument "A=maybe" for "--feature-gates" flag: invalid value of A: maybe, err: '
      'strconv.ParseBool: parsing "maybe": invalid syntax'), None),

@@ -2,16 +2,17 @@
 
 import asyncio
 import gc
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from signal import Signals
 
-from kubeproxy.cli.settings import Unusable, load
+from kubeproxy.cli.settings import Unusable, load, unopened
 from kubeproxy.config.commandline import FlagError
 from kubeproxy.config.complaint import ConfigError
+from kubeproxy.config.goliteral import quoted
 from kubeproxy.config.invocation import Invocation, parse_flags
+from kubeproxy.config.release import KUBERNETES_VERSION
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.runtime import signals
@@ -19,9 +20,25 @@ from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.modes import unavailable
 from kubeproxy.runtime.reload import Reenter
 
-VERSION = "v1.36.4"
 #: what may go wrong with an operator's wishes or with this machine; anything else is a defect
 EXPECTED = (ConfigError, KernelError, OSError)
+
+#: the parts of --version=raw, and where they stand in the build's metric
+_RECORD = (
+    ("Major", "major"),
+    ("Minor", "minor"),
+    ("EmulationMajor", ""),
+    ("EmulationMinor", ""),
+    ("MinCompatibilityMajor", ""),
+    ("MinCompatibilityMinor", ""),
+    ("GitVersion", "git_version"),
+    ("GitCommit", "git_commit"),
+    ("GitTreeState", "git_tree_state"),
+    ("BuildDate", "build_date"),
+    ("GoVersion", "go_version"),
+    ("Compiler", "compiler"),
+    ("Platform", "platform"),
+)
 
 COMMANDS = (
     ("render", "print the rules that a directory of manifests leads to"),
@@ -78,14 +95,13 @@ def leaves(error: BaseException | None) -> Iterator[BaseException]:
 def _version(invocation: Invocation) -> int:
     """The version this one replaces, as scripts that look for it expect."""
     if invocation.version == "raw":
-        release = VERSION.removeprefix("v").split(".")
-        print(
-            f'version.Info{{Major:"{release[0]}", Minor:"{release[1]}", GitVersion:"{VERSION}", '
-            f'Compiler:"{platform.python_implementation()} {platform.python_version()}", '
-            f'Platform:"{sys.platform}/{platform.machine()}"}}'
-        )
+        from kubeproxy.runtime.standardmetrics import build_labels
+
+        said = build_labels()
+        fields = (f"{name}:{quoted(said.get(label, ''))}" for name, label in _RECORD)
+        print(f"version.Info{{{', '.join(fields)}}}")
     else:
-        print(f"Kubernetes {VERSION}")
+        print(f"Kubernetes {KUBERNETES_VERSION}")
     return 0
 
 
@@ -109,7 +125,7 @@ def _write_config(config: KubeProxyConfig, path: Path) -> int:
     try:
         path.write_text(write_config(config), encoding="utf-8")
     except OSError as error:
-        log.error("command failed", error, remedy="name a file that can be written")
+        log.error("command failed", unopened(str(path), error), remedy="name a file that can be written")
         return 1
     log.info("Wrote configuration", file=str(path))
     return 0

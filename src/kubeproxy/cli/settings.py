@@ -7,7 +7,7 @@ from pathlib import Path
 from kubeproxy.config.check import check
 from kubeproxy.config.checklogging import check_logging
 from kubeproxy.config.complaint import Complaint, ConfigError, strictness, summary
-from kubeproxy.config.decode import ConfigReading
+from kubeproxy.config.decode import ConfigReading, file_text
 from kubeproxy.config.effective import read_effective
 from kubeproxy.config.goliteral import escaped
 from kubeproxy.config.invocation import Invocation, flag_texts
@@ -22,14 +22,17 @@ class Unusable(Exception):
 def load(invocation: Invocation) -> KubeProxyConfig:
     """The configuration that counts, checked; from here on the log is as it wants it."""
     try:
-        text = Path(invocation.config).read_text(encoding="utf-8") if invocation.config else None
-    except (OSError, UnicodeError) as error:
-        log.error("command failed", f"failed complete: {error}", remedy="name a readable file with --config")
-        raise Unusable from error
-    try:
+        data = Path(invocation.config).read_bytes() if invocation.config else None
+        text = None if data is None else file_text(data, invocation.config)
         reading = read_effective(invocation, text)
+    except OSError as error:
+        said = f"failed complete: {unopened(invocation.config, error)}"
+        log.error("command failed", said, remedy="name a readable file with --config")
+        raise Unusable from error
     except ConfigError as error:
-        complain("failed complete", error.complaints)
+        # What has a path in the stock validation is told as that tells it, however early we notice.
+        late = all(complaint.path for complaint in error.complaints)
+        complain("failed validate" if late else "failed complete", error.complaints)
         raise Unusable from error
     say_reading(reading)
     config = reading.config
@@ -45,6 +48,11 @@ def load(invocation: Invocation) -> KubeProxyConfig:
         complain("failed validate", complaints)
         raise Unusable
     return config
+
+
+def unopened(path: str, error: OSError) -> str:
+    """A file that could not be had, in the words that scripts know from Go."""
+    return f"open {path}: {(error.strerror or str(error)).lower()}"
 
 
 def say_reading(reading: ConfigReading) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kubeproxy.config.check import check
 from kubeproxy.config.complaint import Complaint, ConfigError, Form, summary
+from kubeproxy.config.decode import file_text
 from kubeproxy.config.difference import Difference, differences, taking
 from kubeproxy.config.effective import read_effective
 from kubeproxy.config.invocation import Invocation
@@ -81,11 +82,7 @@ class Reload:
 
     def _judged(self, data: bytes) -> KubeProxyConfig:
         """What the file comes to together with the command line; ConfigError holds all that is wrong."""
-        try:
-            text = data.decode()
-        except UnicodeError as error:
-            said = f"the file is not UTF-8: {error}"
-            raise ConfigError(Complaint("", None, said, "save it as UTF-8", form=Form.PLAIN)) from error
+        text = file_text(data, str(self._path))
         config = read_effective(self._invocation, text).config
         if complaints := check(config):
             raise ConfigError(*complaints)
