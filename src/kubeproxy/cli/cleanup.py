@@ -3,6 +3,7 @@
 from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.kernel.flavour import installed_programs
+from kubeproxy.runtime.host import leave_other_modes
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
 
@@ -14,6 +15,7 @@ def cleanup() -> int:
         machine = LinuxMachine(programs, "cleaning up")
         for ipv6 in (False, True):
             clean &= _clean_family(machine, ipv6)
+        clean &= leave_other_modes(machine)
     return 0 if clean else 1
 
 

@@ -1,0 +1,328 @@
+"""Whatever a server does, nothing that is known is lost, everything arrives in the end, and it is said once."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from kubeproxy.sources.notice import Level
+from tests.sources.apiserver.fake import (
+    Deed,
+    FakeApi,
+    Seen,
+    compact_json,
+    event,
+    refusal,
+    serving,
+)
+from tests.sources.apiserver.listening import FAST, Listener, cluster, listening, node
+from tests.sources.apiserver.test_follow import EVERYTHING, of, told
+from tests.sources.objects import service, slice_of
+
+HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"
+
+
+def first(
+    times: int, deed: Deed, matches: Callable[[Seen], bool] = lambda _: True
+) -> Callable[[Seen], Deed | None]:
+    """Does it to the first requests of a kind, and then behaves."""
+    left = {"n": times}
+
+    def meddle(seen: Seen) -> Deed | None:
+        if not matches(seen) or not left["n"]:
+            return None
+        left["n"] -= 1
+        return deed
+
+    return meddle
+
+
+def test_a_server_that_is_absent_is_waited_for_and_said_once() -> None:
+    async def run() -> None:
+        api = cluster(FakeApi())
+        await api.start()
+        await api.stop()
+        async with listening(api.url) as heard:
+            await heard.until(lambda: heard.notices)
+            await asyncio.sleep(0.2)
+            (said,) = heard.notices
+            assert (said.level, said.field, said.value) == (Level.ERROR, "server", api.url)
+            assert f"127.0.0.1:{api.port} cannot be reached: connection refused" in said.problem
+            assert "what is programmed stays as it is" in said.problem
+            assert heard.synced == []
+            await api.start()
+            await heard.until_synced()
+            assert sorted(heard.objects) == EVERYTHING
+            assert [notice.problem for notice in heard.notices[1:]] == ["the API server answers again"]
+        await api.stop()
+
+    asyncio.run(run())
+
+
+def test_what_lasts_is_said_again_now_and_then() -> None:
+    async def run() -> None:
+        async with listening("http://127.0.0.1:1", pace=replace(FAST, remind=0.1)) as heard:
+            await heard.until(lambda: len(heard.notices) == 3)
+            assert "(for 0 minutes now)" in heard.notices[1].problem
+            assert len({notice.problem.partition(" (for")[0] for notice in heard.notices}) == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("deed", "said"),
+    [
+        (Deed(raw=b""), "the connection was closed before an answer came"),
+        (Deed(raw=b"HTTP/1.1 200 OK\r\nConte"), "the connection was closed before an answer came"),
+        (Deed(raw=b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "the answer does not begin as HTTP does"),
+        (Deed(raw=HTML), "the answer is text/html, not application/json"),
+        (Deed(hang=True), "no answer within 0.6 s"),
+        (Deed(502, b"<h1>bad gateway</h1>"), "502 <h1>bad gateway</h1>"),
+        (
+            Deed(raw=b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\n"),
+            "the head of the answer has more than",
+        ),
+    ],
+)
+def test_answers_that_are_none_are_asked_for_again(deed: Deed, said: str) -> None:
+    async def run() -> None:
+        api = cluster(FakeApi())
+        api.meddle = first(6, deed)
+        async with serving(api), listening(api.url) as heard:
+            await heard.until_synced()
+            assert sorted(heard.objects) == EVERYTHING
+            assert len(heard.said(said)) == 1, heard.notices
+            await heard.until(lambda: heard.said("the API server answers again"))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("size", [0, 1, 97, 150, 310, 700, 1000, 1200])
+def test_lists_that_are_cut_anywhere_are_read_again(size: int, streams: bool) -> None:
+    async def run() -> None:
+        api = cluster(FakeApi(streams=streams))
+        api.meddle = first(8, Deed(cut_after=size))
+        async with serving(api), listening(api.url) as heard:
+            await heard.until_synced()
+            assert sorted(heard.objects) == EVERYTHING
+            assert heard.deleted == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [120, 131, 160, 300, 420])
+def test_watches_that_are_cut_anywhere_are_resumed_without_a_word(size: int) -> None:
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.meddle = first(3, Deed(cut_after=size), of("services", "watch", False))
+        api.cut_all()
+        await api.asked(of("services", "watch", False))
+        for number in range(8):
+            api.put(service(f"s-{number}"))
+            await asyncio.sleep(0.005)
+        await heard.until(lambda: len(heard.names("Service")) == 10)
+        assert heard.deleted == []
+        assert len([seen for seen in api.seen if of("services", initial=True)(seen)]) == 1
+
+    told(story)
+
+
+def test_a_server_that_comes_back_is_right_within_five_seconds() -> None:
+    """At the pace of the real thing, after so many failures that any back-off is at its longest."""
+
+    async def story(api: FakeApi, heard: Listener) -> None:
+        source = heard.source
+        assert source is not None
+        await api.stop()
+        api.put(service("new"))
+        await asyncio.sleep(3.0)
+        await api.start()
+        back = time.monotonic()
+        await heard.until(lambda: "shop/new" in heard.names("Service"))
+        assert time.monotonic() - back < 5.0
+
+    told(story, pace=replace(FAST, first=0.8, away=2.0))
+
+
+def test_slow_bytes_are_waited_for() -> None:
+    async def run() -> None:
+        api = cluster(FakeApi())
+        api.meddle = lambda _: Deed(slow=0.0002)
+        async with serving(api), listening(api.url) as heard:
+            await heard.until_synced()
+            assert sorted(heard.objects) == EVERYTHING
+            assert heard.notices == []
+
+    asyncio.run(run())
+
+
+def test_a_watch_that_hangs_is_given_up_when_bookmarks_stay_away() -> None:
+    """Nothing is cut, nothing is closed: there is just nothing any more."""
+
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.meddle = first(1, Deed(hang_after=120), of("services", "watch", False))
+        api.cut_all()
+        await api.asked(of("services", "watch", False))
+        api.put(service("new"))
+        await heard.until(lambda: "shop/new" in heard.names("Service"))
+        assert len(await api.asked(of("services", "watch", False), 2)) == 2
+        assert heard.notices == []
+
+    api = FakeApi()
+    api.bookmarks = 0.03
+    told(story, api, pace=replace(FAST, silence=0.2))
+
+
+def test_a_watch_that_outlives_its_end_is_given_up() -> None:
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.meddle = lambda _: None
+        api.put(service("new"))
+        await heard.until(lambda: "shop/new" in heard.names("Service"))
+        assert heard.notices == []
+
+    api = FakeApi()
+    api.meddle = lambda seen: Deed(hang_after=100_000)
+    api.watch_seconds = 1000.0
+    told(story, api, pace=replace(FAST, watch=1.0, grace=0.1))
+
+
+def test_a_stream_that_never_ends_its_list_is_given_up_for_a_plain_list() -> None:
+    """An old server may take the question for an ordinary watch, and never say that it does."""
+
+    async def run() -> None:
+        api = cluster(FakeApi())
+        api.meddle = lambda seen: Deed(hang_after=140) if of("services", "watch", True)(seen) else None
+        async with serving(api), listening(api.url, pace=replace(FAST, answer=0.1)) as heard:
+            await heard.until_synced()
+            assert sorted(heard.objects) == EVERYTHING
+
+    asyncio.run(run())
+
+
+def test_garbage_in_a_watch_costs_nothing() -> None:
+    """Once it is resumed where it was; what is garbled twice at one place is left behind by a fresh list."""
+
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.meddle = first(2, Deed(line=b'{"type":"ADDED","obj'), of("services", "watch", False))
+        api.cut_all()
+        api.put(service("new"))
+        await heard.until(lambda: "shop/new" in heard.names("Service"))
+        watches = [seen for seen in api.seen if of("services", "watch")(seen)]
+        assert [seen.initial for seen in watches] == [True, False, False, True]
+        assert len(heard.said("says what is no event")) == 1
+        assert heard.deleted == []
+
+    told(story)
+
+
+def test_a_line_that_is_too_long_is_let_go_by() -> None:
+    """What it was about is told, what was known of it stays, and the watch goes on."""
+    huge = service("web", meta={"annotations": {"x": "y" * (17 * 1024 * 1024)}})
+
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.put(huge)
+        api.put(service("after"))
+        await heard.until(lambda: "shop/after" in heard.names("Service"))
+        (said,) = heard.notices
+        assert str(said.ref) == "Service shop/web"
+        assert said.problem == "too large to be an object of an API server; it is kept as last heard"
+        assert len([seen for seen in api.seen if of("services")(seen)]) == 1
+        # Nor does a fresh list, in which it cannot be read either, take it away.
+        api.compact()
+        api.put(service("later"))
+        await heard.until(lambda: "shop/later" in heard.names("Service"))
+        assert heard.deleted == []
+
+    told(story)
+
+
+BAD = service("web", ports="eighty")
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_an_object_that_makes_no_sense_is_named_and_skipped(streams: bool) -> None:
+    async def run() -> None:
+        api = cluster(FakeApi(streams=streams))
+        api.put(BAD, service("z"))
+        async with serving(api), listening(api.url) as heard:
+            await heard.until_synced()
+            assert heard.names("Service") == ["shop/cart", "shop/z"]
+            (said,) = heard.notices
+            assert (str(said.ref), said.field, said.value) == ("Service shop/web", "spec.ports", "eighty")
+            assert said.problem == "expected a list, found text; it is skipped"
+            api.put(service("web"))
+            await heard.until(lambda: "shop/web" in heard.names("Service"))
+            # Now that it is known, the next mistake leaves it as it is, also through a fresh list.
+            api.put(BAD)
+            await heard.until(lambda: len(heard.notices) == 2)
+            assert heard.notices[1].problem.endswith("; it is kept as last heard")
+            api.compact()
+            api.put(service("later"))
+            await heard.until(lambda: "shop/later" in heard.names("Service"))
+            assert (heard.deleted, len(heard.notices)) == ([], 2)
+            api.delete("Service", "shop/web")
+            await heard.until(lambda: heard.deleted == ["Service shop/web"])
+
+    asyncio.run(run())
+
+
+def test_null_where_a_list_is_meant_is_an_empty_list() -> None:
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.put(slice_of(endpoints=None, ports=None))
+        await heard.until(lambda: heard.objects["EndpointSlice shop/cart-1"].endpoints == ())  # type: ignore[union-attr]
+        assert heard.notices == []
+
+    told(story)
+
+
+def test_unknown_events_and_errors_within_a_watch() -> None:
+    async def story(api: FakeApi, heard: Listener) -> None:
+        broken = json.loads(refusal(500, "InternalError", "etcd is on fire").body)
+        api.meddle = first(
+            1, Deed(line=compact_json({"type": "ERROR", "object": broken})), of("services", "watch", False)
+        )
+        api.cut_all()
+        api.put(service("new"))
+        await heard.until(lambda: "shop/new" in heard.names("Service"))
+        assert len(heard.said("the API server answers 500: etcd is on fire")) == 1
+        assert len(heard.said("services can be followed now")) == 1
+
+    told(story)
+
+
+def test_a_defect_of_ours_is_not_taken_for_silence() -> None:
+    """If following a list ends in an exception that is nobody's answer, whoever watches must hear of it."""
+
+    async def run() -> None:
+        async with serving(cluster(FakeApi())) as api, listening(api.url, watches=False) as heard:
+
+            async def breaks(*_: object) -> None:
+                raise ZeroDivisionError
+
+            heard.source._inbox.put = breaks  # type: ignore[method-assign]
+            with pytest.raises(ZeroDivisionError):
+                async for _ in heard.source.watch():
+                    pass
+
+    asyncio.run(run())
+
+
+def test_an_answer_may_go_on_behind_its_end() -> None:
+    """Nothing of what nobody asked for is taken for the next answer."""
+
+    async def run() -> None:
+        body = compact_json({"kind": "NodeList", "metadata": {"resourceVersion": "5"}, "items": [node()]})
+        smuggled = event("ADDED", node("evil"))
+        answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(
+            body
+        )
+        api = cluster(FakeApi(streams=False))
+        api.meddle = first(1, Deed(raw=answer + body + smuggled), of("nodes", "list"))
+        async with serving(api), listening(api.url) as heard:
+            await heard.until_synced()
+            assert heard.names("Node") == ["node-a"]
+
+    asyncio.run(run())
