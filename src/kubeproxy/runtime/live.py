@@ -19,7 +19,9 @@ class Live:
     def apply(self, config: KubeProxyConfig) -> None:
         """KernelError when the host does not let itself be prepared; then nothing has changed."""
         prepare_iptables(config, self._machine, self._proxy.wheels.keys(), self._proxy.node)
-        log.configure(config.logging)
+        if config.logging != self._proxy.config.logging:
+            # Not otherwise: somebody may have turned the verbosity on the debug page.
+            log.configure(config.logging)
         for field, port in self._ports.items():
             port.move(getattr(config, field), hard_fail=config.bindAddressHardFail)
         self._proxy.configure(config)

@@ -146,8 +146,8 @@ class FakeApi:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        assert self._server is not None
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
         self.cut_all()
         await asyncio.gather(*self._at_work, return_exceptions=True)
 

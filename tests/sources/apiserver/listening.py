@@ -18,7 +18,17 @@ from tests.sources.objects import service, slice_of
 
 #: like the real one, a hundred times as fast
 FAST = Pace(
-    first=0.008, longest=0.3, away=0.02, short=0.0, settled=0.3, look=0.02, answer=0.6, silence=1.65, calm=3.0
+    first=0.008,
+    longest=0.3,
+    away=0.02,
+    short=0.0,
+    settled=0.3,
+    look=0.02,
+    answer=0.6,
+    silence=1.65,
+    calm=3.0,
+    doubt=0.006,
+    starting=0.0,
 )
 ALL = ("Node", "Service", "EndpointSlice", "ServiceCIDR")
 LONGEST_WAIT = 30.0

@@ -90,7 +90,7 @@ def test_what_lasts_is_said_again_now_and_then() -> None:
 def test_answers_that_are_none_are_asked_for_again(deed: Deed, said: str) -> None:
     async def run() -> None:
         api = cluster(FakeApi())
-        api.meddle = first(6, deed)
+        api.meddle = first(16, deed)
         async with serving(api), listening(api.url) as heard:
             await heard.until_synced()
             assert sorted(heard.objects) == EVERYTHING
@@ -212,10 +212,39 @@ def test_garbage_in_a_watch_costs_nothing() -> None:
         await heard.until(lambda: "shop/new" in heard.names("Service"))
         watches = [seen for seen in api.seen if of("services", "watch")(seen)]
         assert [seen.initial for seen in watches] == [True, False, False, True]
-        assert len(heard.said("says what is no event")) == 1
+        assert len(heard.said("a watch of services says what is no event")) == 1
         assert heard.deleted == []
 
     told(story)
+
+
+def test_garbage_for_ever_is_told() -> None:
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.meddle = lambda seen: Deed(line=b"}") if seen.resource == "services" else None
+        api.cut_all()
+        await heard.until(lambda: heard.notices)
+        assert len(heard.said("a watch of services says what is no event")) == 1
+        api.put(service("new"))
+        api.meddle = lambda _: None
+        await heard.until(lambda: "shop/new" in heard.names("Service"))
+        await heard.until(lambda: heard.said("services can be followed now"))
+
+    told(story)
+
+
+def test_lists_that_are_always_cut_are_told() -> None:
+    """Each of them begins well."""
+
+    async def run() -> None:
+        api = cluster(FakeApi())
+        api.meddle = lambda _: Deed(cut_after=200)
+        async with serving(api), listening(api.url) as heard:
+            await heard.until(lambda: heard.said("in the middle of an answer"))
+            api.meddle = lambda _: None
+            await heard.until_synced()
+            await heard.until(lambda: heard.said("the API server answers again"))
+
+    asyncio.run(run())
 
 
 def test_a_line_that_is_too_long_is_let_go_by() -> None:
@@ -281,14 +310,15 @@ def test_null_where_a_list_is_meant_is_an_empty_list() -> None:
 def test_unknown_events_and_errors_within_a_watch() -> None:
     async def story(api: FakeApi, heard: Listener) -> None:
         broken = json.loads(refusal(500, "InternalError", "etcd is on fire").body)
-        api.meddle = first(
-            1, Deed(line=compact_json({"type": "ERROR", "object": broken})), of("services", "watch", False)
-        )
+        deed = Deed(line=compact_json({"type": "ERROR", "object": broken}))
+        api.meddle = first(1, deed, of("services", "watch", False))
         api.cut_all()
         api.put(service("new"))
         await heard.until(lambda: "shop/new" in heard.names("Service"))
-        assert len(heard.said("the API server answers 500: etcd is on fire")) == 1
-        assert len(heard.said("services can be followed now")) == 1
+        assert heard.notices == []
+        api.meddle = lambda seen: deed if seen.resource == "services" else None
+        api.cut_all()
+        await heard.until(lambda: heard.said("the API server answers 500: etcd is on fire"))
 
     told(story)
 

@@ -36,6 +36,10 @@ class Pace(Struct, frozen=True):
     most_asked: float = MOST_ASKED
     #: who was not believed looks so often whether its files are new
     look: float = 2.0
+    #: what is over so soon is not said at all: a server that starts refuses us for a moment
+    doubt: float = 0.75
+    #: a server that came back may go on starting for so long, and is not left alone for long meanwhile
+    starting: float = 15.0
     #: what comes and goes is said once in this time
     calm: float = 60.0
     #: what is still wrong is said again so rarely

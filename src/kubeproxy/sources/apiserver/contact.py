@@ -14,10 +14,11 @@ from kubeproxy.sources.apiserver.inbox import Inbox
 from kubeproxy.sources.apiserver.refusal import Refused
 from kubeproxy.sources.apiserver.resources import Resource
 from kubeproxy.sources.http.failure import Failure
-from kubeproxy.sources.notice import Level, Notice, shown
+from kubeproxy.sources.notice import Level, Notice
 
 _ROLE = "bind the ClusterRole system:node-proxier to who we are; kubectl auth can-i shows what is allowed"
 _ACCOUNT = "see whether the token or certificate has expired or was revoked; it is read anew each time"
+_AGAIN = "the API server answers again"
 _WAITING = "what is programmed stays as it is"
 
 
@@ -37,6 +38,12 @@ class Contact:
         self._troubles: dict[str, _Trouble] = {}
         self._told: dict[str, float] = {}
         self._answers = asyncio.Event()
+        self._back = time.monotonic()
+
+    @property
+    def starting(self) -> bool:
+        """Whether the server is back for so short a time that its refusals may be over in a moment."""
+        return time.monotonic() - self._back < self._pace.starting
 
     def lost(self, failure: Failure) -> None:
         """Nobody answers, or nobody that we understand."""
@@ -45,13 +52,15 @@ class Contact:
 
     def answered(self) -> None:
         """Somebody answers; whoever waits for that need not wait any longer."""
-        if self._over("server", "the API server answers again"):
+        if "server" in self._troubles:
+            self._back = time.monotonic()
             self._answers.set()
             self._answers = asyncio.Event()
 
     def refused(self, resource: Resource, verb: str, refusal: Refused) -> None:
         """The server declines; said once for each list, except who we are, which is the same for all."""
-        said = shown(str(refusal))
+        self._over("server", _AGAIN)
+        said = "".join(letter if letter.isprintable() else "?" for letter in str(refusal))
         if refusal.code == 401:
             problem = f"the API server does not know us: {said}"
             self._say("login", _notice("credentials", self._origin, problem, _ACCOUNT))
@@ -67,10 +76,18 @@ class Contact:
             notice = _notice("request", what, problem, "it is tried again; see the API server's log")
         self._say(resource.kind, notice)
 
-    def helped(self, resource: Resource) -> None:
-        """A list is followed: whatever was wrong with it is no longer."""
-        self.answered()
+    def garbled(self, resource: Resource, failure: Failure) -> None:
+        """It answers, but of one list not in a way that can be understood."""
+        problem = f"{failure.problem}; {_WAITING}"
+        self._say(resource.kind, _notice("answers", resource.full_name, problem, failure.remedy))
+
+    def helped(self) -> None:
+        """It answers and lets us go on."""
+        self._over("server", _AGAIN)
         self._over("login", "the API server knows us again")
+
+    def followed(self, resource: Resource) -> None:
+        """What it says of a list is understood: whatever was wrong with that list is no longer."""
         self._over(resource.kind, f"{resource.full_name} can be followed now")
 
     async def pause(self, seconds: float, *, until_answer: bool) -> None:
@@ -88,6 +105,8 @@ class Contact:
     def _say(self, key: str, notice: Notice) -> None:
         now = time.monotonic()
         trouble = self._troubles.setdefault(key, _Trouble(now))
+        if now - trouble.since < self._pace.doubt:
+            return
         gap = self._pace.remind if trouble.said else self._pace.calm
         if key in self._told and now - self._told[key] < gap:
             return
@@ -98,15 +117,12 @@ class Contact:
         self._told[key] = now
         self._inbox.say([notice])
 
-    def _over(self, key: str, relief: str) -> bool:
+    def _over(self, key: str, relief: str) -> None:
         trouble = self._troubles.pop(key, None)
-        if trouble is None:
-            return False
-        if trouble.said:
+        if trouble is not None and trouble.said:
             seconds = round(time.monotonic() - trouble.since, 1)
             remedy = f"nothing is to be done; it took {seconds:g} s"
             self._inbox.say([Notice(Level.INFO, "", 0, None, "server", self._server, relief, remedy)])
-        return True
 
 
 def _notice(field: str, value: str, problem: str, remedy: str) -> Notice:

@@ -12,7 +12,7 @@ from kubeproxy.api.meta import Ref
 from kubeproxy.sources.apiserver.lines import TooLong
 from kubeproxy.sources.apiserver.refusal import Status
 from kubeproxy.sources.apiserver.resources import Resource
-from kubeproxy.sources.http.failure import Garbled
+from kubeproxy.sources.http.failure import Nonsense
 
 INITIAL_END: Final = "k8s.io/initial-events-end"
 _START: Final = re.compile(
@@ -87,13 +87,13 @@ _STATUS: Final = msgspec.json.Decoder(Status)
 
 
 def read_line(resource: Resource, line: bytes | TooLong) -> Event:
-    """One line of a watch; Garbled when it is not even that."""
+    """One line of a watch; Nonsense when it is not even that."""
     if isinstance(line, TooLong):
         return _too_long(resource, line)
     try:
         said = _LINE.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Garbled(f"a watch of {resource.name} says what is no event: {error}", _NOT_JSON) from error
+        raise Nonsense(f"a watch of {resource.name} says what is no event: {error}", _NOT_JSON) from error
     if said.type in ("ADDED", "MODIFIED"):
         return read_object(resource, said.object)
     bare = _bare(said.object)
@@ -104,7 +104,7 @@ def read_line(resource: Resource, line: bytes | TooLong) -> Event:
         return Mark(bare.metadata.resourceVersion, whole)
     if said.type == "ERROR":
         return Ended(_ended(said.object))
-    raise Garbled(f"a watch of {resource.name} says {said.type[:40]!r}", _NOT_JSON)
+    raise Nonsense(f"a watch of {resource.name} says {said.type[:40]!r}", _NOT_JSON)
 
 
 def read_object(resource: Resource, raw: Raw | bytes) -> Put | Unusable:

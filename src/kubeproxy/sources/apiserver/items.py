@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from kubeproxy.sources.http.failure import Garbled
+from kubeproxy.sources.http.failure import Nonsense
 
 #: one item, of which no API server stores one of this size
 LONGEST: Final = 16 * 1024 * 1024
@@ -66,7 +66,7 @@ class Items:
         while self._head and (item := self._next()):
             found.append(item)
         if len(self._data) > self._most:
-            raise Garbled(f"a list goes on for {self._most} bytes without an end of an item", _REMEDY)
+            raise Nonsense(f"a list goes on for {self._most} bytes without an end of an item", _REMEDY)
         return found
 
     def end(self) -> tuple[ListHead, list[bytes]]:
@@ -74,7 +74,7 @@ class Items:
         try:
             whole = msgspec.json.decode(self._head + self._data, type=_Whole)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise Garbled(f"a list is no list: {error}", _REMEDY) from error
+            raise Nonsense(f"a list is no list: {error}", _REMEDY) from error
         return ListHead(whole.metadata), [bytes(item) for item in whole.items or ()]
 
     def _find_items(self) -> None:
@@ -97,7 +97,7 @@ class Items:
                 self._looked = 0
                 return item
             if end > self._longest:
-                raise Garbled(f"a list has an item of more than {self._longest} bytes", _REMEDY)
+                raise Nonsense(f"a list has an item of more than {self._longest} bytes", _REMEDY)
             self._looked = end
         self._looked = max(self._looked, len(self._data) - _OVERLAP)
         return None

@@ -1,5 +1,6 @@
 """Follows one list of the server: all of it once, then every change, through whatever happens on the way."""
 
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,13 +24,15 @@ from kubeproxy.sources.apiserver.resources import (
     watched,
 )
 from kubeproxy.sources.http.connection import Response
-from kubeproxy.sources.http.failure import Cut, Distrusted, Failure, Garbled, Silent
+from kubeproxy.sources.http.failure import Cut, Distrusted, Failure, Garbled, Nonsense, Silent
 from kubeproxy.sources.notice import Notice
 
 Deliver = Callable[[Sequence[Change], Sequence[Notice]], Awaitable[None]]
 
 #: what a server answers that does not know how to stream a list
 _UNKNOWN: Final = (400, 415, 422)
+#: what it would answer to a plain list as well
+_SAME_FOR_A_LIST: Final = (401, 403, 404, 410, 429)
 _STANDS_BEFORE: Final = "see what stands before the API server; it is tried again"
 _BROKEN_OFF: Final = "it is resumed; if it goes on, look at what stands between here and the API server"
 
@@ -49,6 +52,7 @@ class Reflector:
         self._list_next = False
         self._bookmarks = False
         self._stumbles = 0
+        self._renewed = -math.inf
         self._away = Backoff(pace.first, pace.away)
         self._declined = Backoff(pace.first, pace.longest)
 
@@ -99,6 +103,7 @@ class Reflector:
         if not heard and time.monotonic() - began < self._pace.short:
             self._following = False
             raise Cut(f"a watch ended within {self._pace.short:g} s", _BROKEN_OFF)
+        self._contact.followed(self._resource)
         self._declined.reset()
         self._stumbles = 0
 
@@ -127,7 +132,7 @@ class Reflector:
 
     def _helped(self) -> None:
         self._following = True
-        self._contact.helped(self._resource)
+        self._contact.helped()
 
     async def _hear(self, lines: Sequence[bytes | TooLong]) -> bool:
         """What was understood is delivered, whatever comes after it."""
@@ -135,6 +140,8 @@ class Reflector:
         try:
             for line in lines:
                 self._obey(read_line(self._resource, line), changes)
+            if self._version and lines:
+                self._contact.followed(self._resource)
         finally:
             notices = self._account.notices()
             if changes or notices:
@@ -181,7 +188,7 @@ class Reflector:
                 self._account.begin()
                 head = await self._page(listed_whole(self._resource))
         if not head.version:
-            raise Garbled(f"a list of {self._resource.name} does not say how new it is", _BROKEN_OFF)
+            raise Nonsense(f"a list of {self._resource.name} does not say how new it is", _BROKEN_OFF)
         self._version, self._list_next, self._stumbles = head.version, False, 0
         await self._deliver(list(self._account.whole()), self._account.notices())
         self._helped()
@@ -210,24 +217,38 @@ class Reflector:
         streaming = not self._version and self._streams and not self._list_next
         if _meant(refusal):
             self._answered()
-        if streaming and refusal.code in _UNKNOWN:
-            self._streams = False
-            return
         if refusal.status.expired or refusal.status.ahead:
             self._version = ""
+            if self._renews():
+                return
+        elif streaming and _meant(refusal) and refusal.code not in _SAME_FOR_A_LIST:
+            # It cannot stream, or not with the storage it has; a plain list will show.
+            self._streams, self._list_next = refusal.code not in _UNKNOWN, True
+            return
         else:
             self._tell(refusal, "watch" if self._version or streaming else "list")
         if self._resource.optional and refusal.code in (403, 404):
             await self._deliver(list(self._account.settled()), ())
+        await self._wait_after(refusal)
+
+    async def _wait_after(self, refusal: Refused) -> None:
         if refusal.retry_after:
             wait = min(refusal.retry_after, self._pace.most_asked) + self._pace.first * random.random()
             await self._contact.pause(wait, until_answer=False)
+        elif not _meant(refusal):
+            await self._contact.pause(self._away.next(random.random()), until_answer=True)
+        elif self._contact.starting:
+            await self._contact.pause(self._pace.first * (1.0 + random.random()), until_answer=False)
         elif refusal.code == 401:
             await self._until_new_files(self._declined.next(random.random()))
-        elif _meant(refusal):
-            await self._contact.pause(self._declined.next(random.random()), until_answer=False)
         else:
-            await self._contact.pause(self._away.next(random.random()), until_answer=True)
+            await self._contact.pause(self._declined.next(random.random()), until_answer=False)
+
+    def _renews(self) -> bool:
+        """Whether a fresh list may be asked for at once: not when the last one was asked for just now."""
+        now = time.monotonic()
+        recently, self._renewed = now - self._renewed < self._pace.settled, now
+        return not recently
 
     def _tell(self, refusal: Refused, verb: str) -> None:
         if _meant(refusal):
@@ -239,9 +260,10 @@ class Reflector:
         """There is no answer, or no end of it. That a watch is cut off is no news until it cannot go on."""
         if isinstance(failure, Silent) and not self._version:
             self._list_next = True
-        if isinstance(failure, Garbled):
+        if isinstance(failure, Nonsense):
             self._stumble()
-        if not self._following or isinstance(failure, Garbled):
+            self._contact.garbled(self._resource, failure)
+        elif not self._following:
             self._contact.lost(failure)
         if isinstance(failure, Distrusted):
             await self._until_new_files(self._declined.next(random.random()))

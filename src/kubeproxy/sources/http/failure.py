@@ -28,3 +28,7 @@ class Silent(Failure):
 
 class Garbled(Failure):
     """What came is not what was agreed on."""
+
+
+class Nonsense(Garbled):
+    """It is HTTP that came, but what it holds makes no sense."""
