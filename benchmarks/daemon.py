@@ -15,7 +15,7 @@ from benchmarks.cluster import NODE
 from tests.lab.netns import Namespace, namespace
 
 PROGRAM = Path(__file__).parent.parent / ".venv" / "bin" / "kube-proxy"
-PATIENCE = 300.0
+PATIENCE = 180.0
 CONFIG = f"""\
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -64,17 +64,24 @@ class Measured:
 
     def synced(self, count: int, *, complete: bool) -> list[Said]:
         """The first lines of so many syncs, waited for: complete ones, or those of changes."""
-        wanted = f"complete={str(complete).lower()}"
         deadline = time.monotonic() + PATIENCE
         with self._more:
-            while True:
-                found = [said for said in self._said if _SYNCED in said.line and wanted in said.line]
-                if len(found) >= count:
-                    return found[:count]
-                if self.child.poll() is not None or time.monotonic() > deadline:
-                    status = self.child.poll()
-                    raise RuntimeError(f"no {count} syncs ({wanted}), status {status}:\n{self.log[-4000:]}")
+            while len(found := self._syncs(complete)) < count:
+                status = self.child.poll()
+                if status is not None or time.monotonic() > deadline:
+                    which = "complete ones" if complete else "of changes, unless two came together"
+                    words = f"no {count} syncs, {which}; exit status {status}"
+                    raise RuntimeError(f"{words}\n{self.log[-4000:]}")
                 self._more.wait(0.5)
+            return found[:count]
+
+    def count(self, *, complete: bool) -> int:
+        with self._more:
+            return len(self._syncs(complete))
+
+    def _syncs(self, complete: bool) -> list[Said]:
+        wanted = f"complete={str(complete).lower()}"
+        return [said for said in self._said if _SYNCED in said.line and wanted in said.line]
 
     def cpu(self) -> float:
         """Seconds so far, of all its threads and of the programs it ran and has waited for."""

@@ -116,6 +116,8 @@ class Bench:
             with measured(ns, self.home, f"--play={recording}") as running:
                 started(running)
                 idle = running.idle(2.0)
+                if running.count(complete=False):
+                    raise RuntimeError("a change came before the start was over; try a quieter machine")
                 found = self._follow(running, hand, idle * pause)
                 assert saved(ns, self.flavour) == saved(other, self.flavour), "not the same rules"
                 return Change(*found, idle, running.resident())

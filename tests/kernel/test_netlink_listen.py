@@ -115,6 +115,15 @@ def test_after_a_loss_the_half_that_remains_is_not_taken_for_a_whole(announcer):
     assert heard == [Doubt("announcements came faster than they were read")]
 
 
+def test_a_loss_is_told_when_nothing_waits_any_more(announcer):
+    """Until then the kernel drops what happens, and does not say so again: a reading would come too early."""
+    lost = OSError(errno.ENOBUFS, "no room")
+    assert hear(RulesetWatch, [], announcer, lost, NEW_TABLE, COMMIT, count=2) == [
+        Transaction(5, 7, 0, "", (TABLE,)),
+        Doubt("announcements came faster than they were read"),
+    ]
+
+
 @pytest.mark.parametrize(
     "arriving, why",
     [

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _CLONE_NEWNET = 0x40000000
-_MARK = "KUBE_PROXY_LAB"
+_MARK = "KUBE_PROXY_LAB_RUN"
 _LOCK = "XTABLES_LOCKFILE"
 _LOCK_FILES = "kube-proxy-lab."
 _libc = ctypes.CDLL(None, use_errno=True)

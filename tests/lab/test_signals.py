@@ -57,6 +57,22 @@ def test_others_are_ignored(node, manifests):
         assert running.stop() == -signal.SIGTERM
 
 
+def test_nohup_protects(node, manifests, tmp_path):
+    """Whoever started us may have wanted a signal ignored."""
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG)
+    words = command("--manifests", str(manifests), "--config", str(config))
+    running = Daemon(node, node.popen(["nohup", *words], stderr=subprocess.PIPE, text=True))
+    try:
+        running.wait_synced()
+        running.child.send_signal(signal.SIGHUP)
+        assert running.ask(10249, "/healthz")[2] == b"ok"
+        assert running.stop() == -signal.SIGTERM
+        assert 'signal="SIGTERM"' in running.log
+    finally:
+        running.child.kill()
+
+
 @pytest.mark.parametrize("number", [*ENDING, signal.SIGQUIT], ids=lambda number: number.name)
 def test_process_1_obeys_too(number, node, manifests, tmp_path):
     config = tmp_path / "config.yaml"

@@ -101,7 +101,7 @@ def test_it_is_missed_when_it_is_gone_everywhere(monkeypatch: pytest.MonkeyPatch
         assert scene.damages == []
         scene.there = set()
         await scene.until(lambda: scene.damages)
-        assert scene.damages == [Damage(("the canary is gone",))]
+        assert scene.damages == [Damage(("the canary is gone",), grave=True)]
 
     play(story)
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Coroutine
 
 import pytest
+from msgspec.structs import replace
 
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.model.identity import Family
@@ -142,7 +143,23 @@ def test_somebody_who_fights_is_held_off_and_told_about(play):
         timer = scene.guard._timer
         assert timer is not None
         assert 1 < timer.when() - asyncio.get_running_loop().time() <= restraint.PAUSE
-        assert "again and again" in scene.said[-2] and "pauseSeconds=2.0" in scene.said[-2]
+        assert "again and again; the next repair waits" in scene.said[-1]
+        scene.guard.close()
+
+    play(story)
+
+
+def test_a_flush_is_answered_soon_even_while_somebody_fights(play):
+    async def story(scene: Scene) -> None:
+        scene.sync(READ)
+        for _ in range(3):
+            scene.guard.noticed(FLUSH)
+            await scene.until_doubt()
+            scene.sync(REPAIRED)
+        scene.guard.noticed(replace(FLUSH, grave=True))
+        timer = scene.guard._timer
+        assert timer is not None
+        assert timer.when() - asyncio.get_running_loop().time() <= restraint.GRAVE
         scene.guard.close()
 
     play(story)

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from kubeproxy.runtime.restraint import ENOUGH, LONGEST, Restraint, Waiting
+from kubeproxy.runtime.restraint import ENOUGH, GRAVE, LONGEST, Restraint, Waiting
 
 
 def repairs_at(breaks: list[float]) -> list[float]:
@@ -23,7 +23,7 @@ def test_a_few_repairs_are_made_at_once():
 def test_somebody_who_breaks_everything_each_second_is_answered_ever_more_rarely():
     made = repairs_at([float(second) for second in range(600)])
     gaps = [later - earlier for earlier, later in pairwise(made)]
-    assert gaps[:9] == [1, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert gaps[:9] == [1, 1, 2, 4, 8, 16, 20, 20, 20]
     assert set(gaps[9:]) == {LONGEST}
 
 
@@ -53,3 +53,12 @@ def test_what_waits_for_long_is_not_remembered_without_end():
     for number in range(10 * ENOUGH):
         waiting.add(0.0, number)
     assert waiting.take() == list(range(ENOUGH))
+
+
+def test_what_stops_traffic_hardly_waits_whoever_else_had_to():
+    restraint = Restraint()
+    for second in range(10):
+        restraint.repaired(float(second))
+    assert restraint.pause == LONGEST
+    assert restraint.not_before() == 9.0 + LONGEST
+    assert restraint.not_before(grave=True) == 9.0 + GRAVE

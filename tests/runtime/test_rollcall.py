@@ -56,7 +56,7 @@ def test_the_one_of_whom_not_everything_was_heard_is_named():
         scene.roll.complete(4)
         scene.roll.complete(6)
         scene.roll.missed(WHY)
-        assert await scene.until_told() == [Damage(TOO_MUCH, "iptables-nft", 900)]
+        assert await scene.until_told() == [Damage(TOO_MUCH, "iptables-nft", 900, grave=True)]
 
     play(story)
 
@@ -68,7 +68,7 @@ def test_a_commit_that_is_still_at_work_is_waited_for():
         scene.roll.missed(WHY)
         scene.roll.missed(WHY)
         asyncio.get_running_loop().call_later(0.005, scene.roll.heard, commit(5, "nft"))
-        assert await scene.until_told() == [Damage(TOO_MUCH, "nft", 900)]
+        assert await scene.until_told() == [Damage(TOO_MUCH, "nft", 900, grave=True)]
 
     play(story)
 
@@ -77,7 +77,7 @@ def test_nobody_is_accused_without_knowing():
     async def story(scene: Scene) -> None:
         scene.roll.heard(Doubt(WHY))
         scene.roll.missed(WHY)
-        assert await scene.until_told() == [Damage((f"unknown: {WHY}",))]
+        assert await scene.until_told() == [Damage((f"unknown: {WHY}",), grave=True)]
 
     play(story)
 
@@ -87,7 +87,7 @@ def test_our_own_children_are_not_others():
         scene.programs.started(900)
         scene.roll.heard(commit(5, "iptables-nft-re"))
         scene.roll.missed(WHY)
-        assert await scene.until_told() == [Damage((f"unknown: {WHY}",))]
+        assert await scene.until_told() == [Damage((f"unknown: {WHY}",), grave=True)]
 
     play(story)
 

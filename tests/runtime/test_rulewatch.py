@@ -80,7 +80,7 @@ def test_a_flush_is_noticed_with_the_name_of_who_did_it():
     async def story(scene: Scene) -> None:
         await scene.hear(removed("KUBE-SERVICES", 3), removed("KUBE-SERVICES", 4), process="nft", pid=12)
         told = ("2 rules removed, table nat, chain KUBE-SERVICES",)
-        assert scene.damages == {"IPv4": [Damage(told, "nft", 12)]}
+        assert scene.damages == {"IPv4": [Damage(told, "nft", 12, grave=True)]}
         assert scene.asked == []
 
     scene(story)
@@ -130,7 +130,7 @@ def test_a_jump_of_ours_that_goes_is_noticed():
         scene.rules = JUMPS[:1]
         await scene.hear(removed("PREROUTING", 8))
         told = ("1 rule removed, table nat, chain PREROUTING",)
-        assert scene.damages == {"IPv4": [Damage(told, "tidy", 4711)]}
+        assert scene.damages == {"IPv4": [Damage(told, "tidy", 4711, grave=True)]}
 
     scene(story)
 
@@ -188,7 +188,7 @@ def test_when_announcements_were_lost_anything_may_have_happened(monkeypatch: py
         scene.watch.heard(Doubt("announcements came faster than they were read"))
         async with asyncio.timeout(5):
             await scene.guards[Family.IPV6].told.wait()
-        expected = [Damage(("unknown: announcements came faster than they were read",))]
+        expected = [Damage(("unknown: announcements came faster than they were read",), grave=True)]
         assert scene.damages == {"IPv4": expected, "IPv6": expected}
 
     scene(story)
@@ -201,8 +201,8 @@ def test_of_a_flush_too_large_to_keep_it_is_told_how_large_it_was():
         change = removed("KUBE-SERVICES")
         scene.watch.heard(Transaction(9, 1, 12, "nft", (change,), more=160000))
         told = ("1 rule removed, table nat, chain KUBE-SERVICES", "and 160000 more changes")
-        assert scene.damages["IPv4"] == [Damage(told, "nft", 12)]
-        assert scene.damages["IPv6"] == [Damage(("and 160000 more changes",), "nft", 12)]
+        assert scene.damages["IPv4"] == [Damage(told, "nft", 12, grave=True)]
+        assert scene.damages["IPv6"] == [Damage(("and 160000 more changes",), "nft", 12, grave=True)]
 
     scene(story)
 

@@ -49,6 +49,7 @@ class _Listener:
             raise
         self._buffer = bytearray(_DATAGRAM)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._overrun = False
 
     def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Listen from now on; what was announced since this object was made is waiting already."""
@@ -67,9 +68,13 @@ class _Listener:
             try:
                 size, _, flags, sender = self._socket.recvmsg_into([self._buffer])
             except BlockingIOError:
+                self._emptied()
                 break
             except OSError as error:
-                self._lost(_loss(error))
+                if error.errno == errno.ENOBUFS:
+                    self._overrun = True
+                    continue
+                self._lost(os.strerror(error.errno or 0))
                 break
             if sender[0] != 0:
                 continue  # not the kernel
@@ -78,6 +83,16 @@ class _Listener:
                 continue
             self._take(size)
         self._turn_over()
+
+    def _emptied(self) -> None:
+        """Nothing waits any more: only now is the loss told of.
+
+        Once it has dropped something, the kernel drops everything until all that waits is taken, and says so
+        once. Whoever looked earlier could miss a change that is never announced.
+        """
+        if self._overrun:
+            self._overrun = False
+            self._lost("announcements came faster than they were read")
 
     def _take(self, size: int) -> None:
         try:
@@ -193,9 +208,3 @@ def _make_room(listener: socket.socket, size: int) -> None:
         listener.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
     except PermissionError:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
-
-
-def _loss(error: OSError) -> str:
-    if error.errno == errno.ENOBUFS:
-        return "announcements came faster than they were read"
-    return os.strerror(error.errno or 0)

@@ -41,7 +41,7 @@ class Canary:
             await asyncio.sleep(self._period())
             if self._placed and not self._guard.syncing and await self._gone(self._places[0]):
                 await self._until_all_gone()
-                self._guard.noticed(Damage(("the canary is gone",)))
+                self._guard.noticed(Damage(("the canary is gone",), grave=True))
                 self._placed = False
 
     async def before(self, family: Family) -> None:

@@ -26,6 +26,8 @@ class Damage(Struct, frozen=True):
     touched: tuple[str, ...]
     process: str = ""
     pid: int = 0
+    #: it is more than a chain or two: the way into ours is gone, or much of what is there
+    grave: bool = False
 
 
 class Guard:
@@ -47,13 +49,23 @@ class Guard:
         self.asked = False
         self._answering = False
         self._counted = False
+        self._grave = False
 
     def noticed(self, damage: Damage) -> None:
         """Something of ours is damaged: repair it as soon as it is quiet, unless that happens too often."""
         if not self.active:
             return
         loop = asyncio.get_running_loop()
-        due = max(self._waiting.add(loop.time(), damage), self._restraint.not_before())
+        quiet = self._waiting.add(loop.time(), damage)
+        self._grave |= damage.grave
+        due = max(quiet, self._restraint.not_before(grave=self._grave))
+        if due > quiet and self._timer is None:
+            log.warning(
+                "Somebody changes our rules again and again; the next repair waits",
+                ipFamily=self.family.value,
+                seconds=round(due - loop.time(), 1),
+                touched=list(damage.touched)[:_MOST_PLACES],
+            )
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_at(due, self._repair)
@@ -90,7 +102,7 @@ class Guard:
         log.warning("Repaired what somebody changed", ipFamily=self.family.value, **counts)
 
     def _repair(self) -> None:
-        self._timer = None
+        self._timer, self._grave = None, False
         self._restraint.repaired(asyncio.get_running_loop().time())
         self._say(self._waiting.take())
         self.asked = self._counted = True

@@ -20,7 +20,9 @@ ENOUGH: Final = 64
 FREE: Final = 3
 #: the first pause after these, and the longest
 PAUSE: Final = 2.0
-LONGEST: Final = 60.0
+LONGEST: Final = 20.0
+#: the longest pause where traffic cannot pass meanwhile: better a busy node than a dead one
+GRAVE: Final = 1.0
 #: so much calmer than the pause in force, and the count starts again
 PEACE: Final = 30.0
 
@@ -38,8 +40,10 @@ class Restraint(Struct):
             return 0.0
         return min(LONGEST, PAUSE * 2.0 ** min(self.repairs - FREE, 10))
 
-    def not_before(self) -> float:
-        return self.last + self.pause if self.repairs else 0.0
+    def not_before(self, *, grave: bool = False) -> float:
+        """The earliest moment of the next repair; what stops traffic hardly waits."""
+        pause = min(self.pause, GRAVE) if grave else self.pause
+        return self.last + pause if self.repairs else 0.0
 
     def repaired(self, now: float) -> None:
         if now > self.last + 2 * self.pause + PEACE:

@@ -68,6 +68,6 @@ class RollCall:
         self._complete.extend(commit.generation for commit in missed)
         others = [commit for commit in missed if commit.port not in self._ours.children]
         for commit in others:
-            self._noticed(Damage((_TOLD,), commit.process, commit.pid))
+            self._noticed(Damage((_TOLD,), commit.process, commit.pid, grave=True))
         if not others:
-            self._noticed(Damage((f"unknown: {why}",)))
+            self._noticed(Damage((f"unknown: {why}",), grave=True))

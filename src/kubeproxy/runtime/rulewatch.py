@@ -12,13 +12,15 @@ from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.rollcall import RollCall
 from kubeproxy.runtime.sync import Report
 from kubeproxy.wire.netlink import Doubt
-from kubeproxy.wire.nfnotify import RulesetChange, Transaction
+from kubeproxy.wire.nfnotify import RulesetChange, Thing, Transaction
 from kubeproxy.wire.nfquery import BaseRule
 
 #: a family's number, a table, a chain
 Spot: TypeAlias = tuple[int, str, str]
 
 _AGAIN: Final = 1.0
+#: more changes than this at once, and it is no tinkering with one Service
+_FEW: Final = 8
 
 
 class Ours(Protocol):
@@ -27,6 +29,8 @@ class Ours(Protocol):
     def ours(self, change: RulesetChange, /) -> bool: ...
 
     def hook(self, change: RulesetChange, /) -> bool: ...
+
+    def single(self, change: RulesetChange, /) -> bool: ...
 
     def hooked(self, change: RulesetChange, rules: Sequence[BaseRule], /) -> frozenset[int] | None: ...
 
@@ -154,7 +158,12 @@ class RuleWatch:
         told = self._ours.told(changes)
         if transaction.more:
             told = (*told, f"and {transaction.more} more changes")
-        self._guards[family].noticed(Damage(told, transaction.process, transaction.pid))
+        grave = bool(transaction.more) or len(changes) > _FEW or any(self._leads(each) for each in changes)
+        self._guards[family].noticed(Damage(told, transaction.process, transaction.pid, grave))
+
+    def _leads(self, change: RulesetChange) -> bool:
+        """Whether more than one Service hangs on it."""
+        return change.thing is not Thing.RULE or not self._ours.single(change)
 
     def _forget(self, family: Family) -> None:
         self._times += 1

@@ -22,8 +22,13 @@ def prepare() -> None:
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGQUIT, _dump)
-    for number in ENDING:
+    for number in _heeded():
         signal.signal(number, lambda number, _: die_by(number))
+
+
+def _heeded() -> list[signal.Signals]:
+    """Those that end us: whoever started us may have wanted one ignored, as nohup does."""
+    return [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _dump(_number: int, _frame: FrameType | None) -> None:
@@ -38,11 +43,11 @@ def on_ending(loop: asyncio.AbstractEventLoop, stop: Callable[[int], None]) -> N
     """The first signal asks to end; who sends another one does not want to wait."""
 
     def first(number: int) -> None:
-        for other in ENDING:
+        for other in _heeded():
             loop.add_signal_handler(other, die_by, other)
         stop(number)
 
-    for number in ENDING:
+    for number in _heeded():
         loop.add_signal_handler(number, first, number)
 
 

@@ -59,7 +59,7 @@ class SizeWatch:
 
     def _look(self, family: Family, infos: Infos | None) -> None:
         if infos is not None and self._sizes[family].look(infos) is Finding.LOST:
-            self._guards[family].noticed(Damage(("many rules are gone at once",)))
+            self._guards[family].noticed(Damage(("many rules are gone at once",), grave=True))
 
     def _act(self, family: Family) -> None:
         sizes = self._sizes[family]

@@ -28,15 +28,31 @@ OURS: dict[str, tuple[str, ...]] = {
 
 
 def cleanup(saved: SavedTables, *, ipv6: bool) -> Plan:
-    """One step for each table, so that a table somebody else holds on to does not keep the others."""
+    """First the ways in, then what is in the chains, then the chains themselves.
+
+    In steps, because somebody's rule may lead into one of our chains, and such a chain cannot go: that must
+    not keep anything else. What was emptied does nothing any more.
+    """
     return Plan(_steps(saved, ipv6))
 
 
 def _steps(saved: SavedTables, ipv6: bool) -> Iterator[Step]:
     for table in (NAT, FILTER, MANGLE):
-        lines = [*_jumps(saved, table, ipv6), *_chains(saved, table)]
-        if lines:
-            yield Step((Restore(ipv6, Payload(_text(table, lines)), table=table),))
+        chains = _chains(saved, table)
+        emptied = [f":{chain} - [0:0]" for chain in chains]
+        gone = [*emptied, *(f"-X {chain}" for chain in chains)]
+        for lines in ([*_jumps(saved, table, ipv6), *emptied], gone):
+            if lines:
+                yield Step((Restore(ipv6, Payload(_text(table, lines)), table=table),))
+
+
+def one_by_one(saved: SavedTables, *, ipv6: bool) -> Plan:
+    """Delete each chain in a step of its own, where all at once was refused; what leads into others first."""
+    return Plan(
+        Step((Restore(ipv6, Payload(_text(table, [f":{chain} - [0:0]", f"-X {chain}"])), table=table),))
+        for table in (NAT, FILTER, MANGLE)
+        for chain in _chains(saved, table)
+    )
 
 
 def _text(table: str, lines: list[str]) -> Callable[[], Iterator[Piece]]:
@@ -57,8 +73,12 @@ def _jumps(saved: SavedTables, table: str, ipv6: bool) -> Iterator[str]:
 
 
 def _chains(saved: SavedTables, table: str) -> list[str]:
-    """Emptied first, all of them, because a chain that another one leads into cannot go."""
     there = [chain for chain in OURS[table] if (table, chain) in saved.chains]
     if table == NAT:
         there += [chain for place, chain in saved.chains if place == NAT and is_service_chain(chain)]
-    return [*(f":{chain} - [0:0]" for chain in there), *(f"-X {chain}" for chain in there)]
+    return there
+
+
+def ours_left(saved: SavedTables) -> list[tuple[str, str]]:
+    """Chains that should be gone."""
+    return [(table, chain) for table in (NAT, FILTER, MANGLE) for chain in _chains(saved, table)]

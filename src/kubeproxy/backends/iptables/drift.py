@@ -46,6 +46,11 @@ def ours(change: RulesetChange) -> bool:
     return False
 
 
+def single(change: RulesetChange) -> bool:
+    """Whether it is about one Service alone."""
+    return change.table == NAT and is_service_chain(change.name)
+
+
 def hook(change: RulesetChange) -> bool:
     """Whether it may have been one of the jumps into our chains that went."""
     gone = change.happened is Happened.REMOVED and change.thing is Thing.RULE
