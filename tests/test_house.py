@@ -57,7 +57,7 @@ DIALECT_WORDS = (
         # "chain" alone is also itertools.chain.
         re.compile(r"(?i)(^|_)chain_|_chains?(_|$)|^chains$"),
         home=("backends", "wire", "kernel", "runtime", "cli"),
-        allowed={"sources/apiserver/trust": "certificates come in chains, and the standard library says so"},
+        allowed={"sources/apiserver/trust": "a certificate comes with the chain of those who vouch for it"},
     ),
 )
 

@@ -1,9 +1,7 @@
 """Whatever a server does, nothing that is known is lost, everything arrives in the end, and it is said once."""
 
 import asyncio
-import json
 import time
-from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
@@ -12,32 +10,15 @@ from kubeproxy.sources.notice import Level
 from tests.sources.apiserver.fake import (
     Deed,
     FakeApi,
-    Seen,
     compact_json,
     event,
-    refusal,
     serving,
 )
 from tests.sources.apiserver.listening import FAST, Listener, cluster, listening, node
-from tests.sources.apiserver.test_follow import EVERYTHING, of, told
-from tests.sources.objects import service, slice_of
+from tests.sources.apiserver.stories import EVERYTHING, first, of, told
+from tests.sources.objects import service
 
 HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"
-
-
-def first(
-    times: int, deed: Deed, matches: Callable[[Seen], bool] = lambda _: True
-) -> Callable[[Seen], Deed | None]:
-    """Does it to the first requests of a kind, and then behaves."""
-    left = {"n": times}
-
-    def meddle(seen: Seen) -> Deed | None:
-        if not matches(seen) or not left["n"]:
-            return None
-        left["n"] -= 1
-        return deed
-
-    return meddle
 
 
 def test_a_server_that_is_absent_is_waited_for_and_said_once() -> None:
@@ -243,99 +224,6 @@ def test_lists_that_are_always_cut_are_told() -> None:
             api.meddle = lambda _: None
             await heard.until_synced()
             await heard.until(lambda: heard.said("the API server answers again"))
-
-    asyncio.run(run())
-
-
-def test_a_line_that_is_too_long_is_let_go_by() -> None:
-    """What it was about is told, what was known of it stays, and the watch goes on."""
-    huge = service("web", meta={"annotations": {"x": "y" * (17 * 1024 * 1024)}})
-
-    async def story(api: FakeApi, heard: Listener) -> None:
-        api.put(huge)
-        api.put(service("after"))
-        await heard.until(lambda: "shop/after" in heard.names("Service"))
-        (said,) = heard.notices
-        assert str(said.ref) == "Service shop/web"
-        assert said.problem == "too large to be an object of an API server; it is kept as last heard"
-        assert len([seen for seen in api.seen if of("services")(seen)]) == 1
-        # Nor does a fresh list, in which it cannot be read either, take it away.
-        api.compact()
-        api.put(service("later"))
-        await heard.until(lambda: "shop/later" in heard.names("Service"))
-        assert heard.deleted == []
-
-    told(story)
-
-
-BAD = service("web", ports="eighty")
-
-
-@pytest.mark.parametrize("streams", [True, False])
-def test_an_object_that_makes_no_sense_is_named_and_skipped(streams: bool) -> None:
-    async def run() -> None:
-        api = cluster(FakeApi(streams=streams))
-        api.put(BAD, service("z"))
-        async with serving(api), listening(api.url) as heard:
-            await heard.until_synced()
-            assert heard.names("Service") == ["shop/cart", "shop/z"]
-            (said,) = heard.notices
-            assert (str(said.ref), said.field, said.value) == ("Service shop/web", "spec.ports", "eighty")
-            assert said.problem == "expected a list, found text; it is skipped"
-            api.put(service("web"))
-            await heard.until(lambda: "shop/web" in heard.names("Service"))
-            # Now that it is known, the next mistake leaves it as it is, also through a fresh list.
-            api.put(BAD)
-            await heard.until(lambda: len(heard.notices) == 2)
-            assert heard.notices[1].problem.endswith("; it is kept as last heard")
-            api.compact()
-            api.put(service("later"))
-            await heard.until(lambda: "shop/later" in heard.names("Service"))
-            assert (heard.deleted, len(heard.notices)) == ([], 2)
-            api.delete("Service", "shop/web")
-            await heard.until(lambda: heard.deleted == ["Service shop/web"])
-
-    asyncio.run(run())
-
-
-def test_null_where_a_list_is_meant_is_an_empty_list() -> None:
-    async def story(api: FakeApi, heard: Listener) -> None:
-        api.put(slice_of(endpoints=None, ports=None))
-        await heard.until(lambda: heard.objects["EndpointSlice shop/cart-1"].endpoints == ())  # type: ignore[union-attr]
-        assert heard.notices == []
-
-    told(story)
-
-
-def test_unknown_events_and_errors_within_a_watch() -> None:
-    async def story(api: FakeApi, heard: Listener) -> None:
-        broken = json.loads(refusal(500, "InternalError", "etcd is on fire").body)
-        deed = Deed(line=compact_json({"type": "ERROR", "object": broken}))
-        api.meddle = first(1, deed, of("services", "watch", False))
-        api.cut_all()
-        api.put(service("new"))
-        await heard.until(lambda: "shop/new" in heard.names("Service"))
-        assert heard.notices == []
-        api.meddle = lambda seen: deed if seen.resource == "services" else None
-        api.cut_all()
-        await heard.until(lambda: heard.said("the API server answers 500: etcd is on fire"))
-
-    told(story)
-
-
-def test_a_defect_of_ours_is_not_taken_for_silence() -> None:
-    """If following a list ends in an exception that is nobody's answer, whoever watches must hear of it."""
-
-    async def run() -> None:
-        async with serving(cluster(FakeApi())) as api, listening(api.url, watches=False) as heard:
-
-            async def breaks(*_: object) -> None:
-                raise ZeroDivisionError
-
-            heard.source._inbox.put = breaks  # type: ignore[method-assign]
-            with pytest.raises(ZeroDivisionError):
-                async for _ in heard.source.watch():
-                    pass
 
     asyncio.run(run())
 

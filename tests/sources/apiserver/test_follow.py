@@ -1,7 +1,6 @@
 """What an API server says arrives, in every way in which a server may say it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -9,44 +8,14 @@ from msgspec.structs import replace
 
 from tests.sources.apiserver.fake import FakeApi, Seen, serving
 from tests.sources.apiserver.listening import FAST, Listener, cluster, listening, node
+from tests.sources.apiserver.stories import EVERYTHING, of, told
 from tests.sources.objects import service, slice_of
 
-Story = Callable[[FakeApi, Listener], Awaitable[None]]
 WAYS: dict[str, dict[str, Any]] = {
     "a stream": {},
     "pages": {"streams": False},
     "one page, as old servers do": {"streams": False, "pages": False},
 }
-EVERYTHING = [
-    "EndpointSlice shop/cart-1",
-    "EndpointSlice shop/web-1",
-    "Node node-a",
-    "Service shop/cart",
-    "Service shop/web",
-    "ServiceCIDR kubernetes",
-]
-
-
-def told(story: Story, api: FakeApi | None = None, **more: Any) -> None:
-    """A server with a small cluster, a source that follows it, and what happens then."""
-
-    async def run() -> None:
-        async with serving(cluster(api or FakeApi())) as server, listening(server.url, **more) as heard:
-            await heard.until_synced()
-            await story(server, heard)
-
-    asyncio.run(run())
-
-
-def of(resource: str, verb: str = "", initial: bool | None = None) -> Callable[[Seen], bool]:
-    def matches(seen: Seen) -> bool:
-        return (
-            seen.resource == resource
-            and verb in ("", seen.verb)
-            and (initial is None or seen.initial is initial)
-        )
-
-    return matches
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,16 +1,98 @@
-"""When a server answers and the answer is no: it is told once, what is missing is named, and it is asked again."""
+"""What a server says that cannot be used, and what it refuses: named once, and no harm to anything else."""
 
 import asyncio
+import json
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.sources.apiserver.fake import FakeApi, refusal, serving
-from tests.sources.apiserver.listening import cluster, listening
-from tests.sources.apiserver.test_faults import first
-from tests.sources.apiserver.test_follow import of
-from tests.sources.objects import service
+from tests.sources.apiserver.fake import (
+    Deed,
+    FakeApi,
+    compact_json,
+    refusal,
+    serving,
+)
+from tests.sources.apiserver.listening import Listener, cluster, listening
+from tests.sources.apiserver.stories import first, of, told
+from tests.sources.objects import service, slice_of
+
+
+def test_a_line_that_is_too_long_is_let_go_by() -> None:
+    """What it was about is told, what was known of it stays, and the watch goes on."""
+    huge = service("web", meta={"annotations": {"x": "y" * (17 * 1024 * 1024)}})
+
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.put(huge)
+        api.put(service("after"))
+        await heard.until(lambda: "shop/after" in heard.names("Service"))
+        (said,) = heard.notices
+        assert str(said.ref) == "Service shop/web"
+        assert said.problem == "too large to be an object of an API server; it is kept as last heard"
+        assert len([seen for seen in api.seen if of("services")(seen)]) == 1
+        # Nor does a fresh list, in which it cannot be read either, take it away.
+        api.compact()
+        api.put(service("later"))
+        await heard.until(lambda: "shop/later" in heard.names("Service"))
+        assert heard.deleted == []
+
+    told(story)
+
+
+BAD = service("web", ports="eighty")
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_an_object_that_makes_no_sense_is_named_and_skipped(streams: bool) -> None:
+    async def run() -> None:
+        api = cluster(FakeApi(streams=streams))
+        api.put(BAD, service("z"))
+        async with serving(api), listening(api.url) as heard:
+            await heard.until_synced()
+            assert heard.names("Service") == ["shop/cart", "shop/z"]
+            (said,) = heard.notices
+            assert (str(said.ref), said.field, said.value) == ("Service shop/web", "spec.ports", "eighty")
+            assert said.problem == "expected a list, found text; it is skipped"
+            api.put(service("web"))
+            await heard.until(lambda: "shop/web" in heard.names("Service"))
+            # Now that it is known, the next mistake leaves it as it is, also through a fresh list.
+            api.put(BAD)
+            await heard.until(lambda: len(heard.notices) == 2)
+            assert heard.notices[1].problem.endswith("; it is kept as last heard")
+            api.compact()
+            api.put(service("later"))
+            await heard.until(lambda: "shop/later" in heard.names("Service"))
+            assert (heard.deleted, len(heard.notices)) == ([], 2)
+            api.delete("Service", "shop/web")
+            await heard.until(lambda: heard.deleted == ["Service shop/web"])
+
+    asyncio.run(run())
+
+
+def test_null_where_a_list_is_meant_is_an_empty_list() -> None:
+    async def story(api: FakeApi, heard: Listener) -> None:
+        api.put(slice_of(endpoints=None, ports=None))
+        await heard.until(lambda: heard.objects["EndpointSlice shop/cart-1"].endpoints == ())  # type: ignore[union-attr]
+        assert heard.notices == []
+
+    told(story)
+
+
+def test_unknown_events_and_errors_within_a_watch() -> None:
+    async def story(api: FakeApi, heard: Listener) -> None:
+        broken = json.loads(refusal(500, "InternalError", "etcd is on fire").body)
+        deed = Deed(line=compact_json({"type": "ERROR", "object": broken}))
+        api.meddle = first(1, deed, of("services", "watch", False))
+        api.cut_all()
+        api.put(service("new"))
+        await heard.until(lambda: "shop/new" in heard.names("Service"))
+        assert heard.notices == []
+        api.meddle = lambda seen: deed if seen.resource == "services" else None
+        api.cut_all()
+        await heard.until(lambda: heard.said("the API server answers 500: etcd is on fire"))
+
+    told(story)
 
 
 def test_a_missing_right_is_named_once_and_tried_until_it_is_there() -> None:
@@ -111,5 +193,22 @@ def test_a_token_that_is_renewed_is_used_at_once(tmp_path: Path) -> None:
             await heard.until(lambda: "shop/newer" in heard.names("Service"))
             assert len(heard.said("the API server does not know us")) == 1
             assert len(heard.said("the API server knows us again")) == 1
+
+    asyncio.run(run())
+
+
+def test_a_defect_of_ours_is_not_taken_for_silence() -> None:
+    """If following a list ends in an exception that is nobody's answer, whoever watches must hear of it."""
+
+    async def run() -> None:
+        async with serving(cluster(FakeApi())) as api, listening(api.url, watches=False) as heard:
+
+            async def breaks(*_: object) -> None:
+                raise ZeroDivisionError
+
+            heard.source._inbox.put = breaks  # type: ignore[method-assign]
+            with pytest.raises(ZeroDivisionError):
+                async for _ in heard.source.watch():
+                    pass
 
     asyncio.run(run())

@@ -11,7 +11,7 @@ from kubeproxy.sources.apiserver.client import Exchange
 from kubeproxy.sources.http.url import Url
 from tests.sources.apiserver.fake import FakeApi, serving
 from tests.sources.apiserver.listening import FAST, client_of, cluster, listening
-from tests.sources.apiserver.test_follow import EVERYTHING, of
+from tests.sources.apiserver.stories import EVERYTHING, of
 from tests.sources.http.middlemen import CERTS, http_proxy, server_tls, talking
 from tests.sources.objects import service
 
