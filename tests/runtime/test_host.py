@@ -68,6 +68,15 @@ def test_where_the_limit_cannot_be_written_the_way_around_is_named(host):
     )
 
 
+def test_who_only_tries_things_out_is_told_and_goes_on(host, capsys):
+    cell = Namespace()
+    cell.settings |= host.settings
+    limit_connections(Conntrack(), 2, cell, must=False)
+    said = capsys.readouterr().err
+    assert "A limit of connections stays as it is" in said and "conntrack.maxPerCore: 0" in said
+    assert cell.settings[f"{NF}tcp_timeout_established"] == "86400"
+
+
 def test_without_the_module_its_parameter_names_the_way_around_too(host):
     host.parameters.clear()
     with pytest.raises(KernelError) as caught:

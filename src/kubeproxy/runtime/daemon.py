@@ -52,7 +52,7 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
     server = _api_server(invocation, config, name, requests)
     try:
         node = await wait_for_node(server, name, config) if server is not None else None
-        families = _prepare(config, machine, node)
+        families = _prepare(config, machine, node, on_a_cluster=server is not None or invocation.init_only)
         if invocation.init_only:
             for family in families:
                 log.info("System initialized and --init-only specified", ipFamily=family.value)
@@ -76,9 +76,11 @@ async def serve(invocation: Invocation, config: KubeProxyConfig) -> None:
             recorder.close()
 
 
-def _prepare(config: KubeProxyConfig, machine: LinuxMachine, node: Node | None) -> list[Family]:
+def _prepare(
+    config: KubeProxyConfig, machine: LinuxMachine, node: Node | None, *, on_a_cluster: bool
+) -> list[Family]:
     """The part that may need more rights than the rules: --init-only does this much and no more."""
-    limit_connections(config.conntrack, processors(), machine)
+    limit_connections(config.conntrack, processors(), machine, must=on_a_cluster)
     families = usable_families(machine, Family(addresses_of_node(config, node).primary))
     prepare_iptables(config, machine, families, node)
     return families

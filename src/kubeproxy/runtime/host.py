@@ -43,14 +43,21 @@ def leave_other_modes(host: Host) -> bool:
     return gone
 
 
-def limit_connections(asked: Conntrack, processors: int, host: Host) -> None:
-    """KernelError with upstream's words and, where this is no host of its own, the way around."""
+def limit_connections(asked: Conntrack, processors: int, host: Host, *, must: bool = True) -> None:
+    """KernelError with upstream's words and, where this is no host of its own, the way around.
+
+    Who tries things out on a directory of manifests in a namespace is told, and goes on: no node of a
+    cluster is at stake.
+    """
     for limit in conntrack_limits(asked, processors):
         try:
             change(host, limit.op)
         except KernelError as error:
             said = f"{error.thing}: {error.problem}"
-            raise KernelError(_LIMITS, said, errno=error.errno, remedy=_remedy(limit, error)) from error
+            refused = KernelError(_LIMITS, said, errno=error.errno, remedy=_remedy(limit, error))
+            if must:
+                raise refused from error
+            log.warning("A limit of connections stays as it is", err=refused)
 
 
 def _remedy(limit: Limit, error: KernelError) -> str:
