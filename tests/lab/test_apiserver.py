@@ -206,3 +206,18 @@ def test_without_a_server_to_ask_it_says_what_to_name(ns: Namespace, tmp_path: P
     done = ns.run(command("--kubeconfig", str(tmp_path / "none")), check=False)
     assert done.returncode == 1
     assert f"stat {tmp_path}/none: no such file or directory" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_network_that_comes_back_is_made_up_for(ns: Namespace, server: Server, tmp_path: Path) -> None:
+    """No connection is closed: packets vanish, so it must be noticed that nobody is there."""
+    server.start()
+    cut = ["INPUT", "-p", "tcp", "--sport", "6443", "-j", "DROP"]
+    with following(ns, tmp_path) as daemon:
+        daemon.wait_synced()
+        ns.run(["iptables", "-I", *cut])
+        server.put(serving_it("10.244.0.6"))
+        daemon.said("no connection to 127.0.0.1:6443 within", 40.0)
+        assert endpoints(ns) == ["10.244.0.5:8080"]
+        ns.run(["iptables", "-D", *cut])
+        until(lambda: endpoints(ns) == ["10.244.0.6:8080"], "right again", 5.0)

@@ -70,6 +70,7 @@ def test_kubeadms_own_file() -> None:
     [
         (kubeconfig(), access()),
         (kubeconfig({"token": "secret"}), access(token="secret")),
+        (kubeconfig({"token": "secret\n"}), access(token="secret")),
         (kubeconfig({"tokenFile": "t"}), access(token_file="/etc/kubernetes/t")),
         (kubeconfig({"username": "me", "password": "pw"}), access(user="me", password="pw")),
         (
@@ -200,6 +201,8 @@ MULTI = "more than one authentication method found for u; found [token basicAuth
             "specifying a root certificates file with the insecure flag is not allowed",
         ),
         (kubeconfig({"token": "t", "username": "u"}), MULTI),
+        (kubeconfig({"token": "a\nX: y"}), "token of u has characters that cannot be sent"),
+        (kubeconfig({"as": "jane", "as-groups": ["a\r\nb"]}), "as of u has characters that cannot be sent"),
         (kubeconfig(CERT), "client-key-data or client-key must be specified for u"),
         (
             kubeconfig({**CERT, "client-certificate-data": "Yw==", "client-key": "k"}),

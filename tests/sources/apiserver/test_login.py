@@ -137,8 +137,12 @@ def test_a_program_is_asked_again_when_it_was_not_believed(program: Program) -> 
     login = program.login()
     assert credential(login) == bearer("one")
     program.says(token="two")
-    login.refused()
+    login.refused(bearer("one"))
     assert credential(login) == bearer("two")
+    # Somebody else was not believed either, but that was with the old token.
+    login.refused(bearer("one"))
+    assert credential(login) == bearer("two")
+    assert program.runs == 2
 
 
 def test_four_who_ask_at_once_run_it_once(program: Program) -> None:
@@ -191,6 +195,10 @@ def test_what_a_program_is_told(tmp_path: Path, program: Program) -> None:
         (
             f'{{"kind": "ExecCredential", "apiVersion": "{VERSION}", "status": {{"clientKeyData": "x"}}}}',
             "it prints only one of clientCertificateData and clientKeyData",
+        ),
+        (
+            f'{{"kind": "ExecCredential", "apiVersion": "{VERSION}", "status": {{"token": "a\\r\\nX: y"}}}}',
+            "its token has characters that cannot be sent",
         ),
     ],
 )

@@ -122,7 +122,7 @@ class Client:
         credential = await self._login.credential()
         response = await self._send(call, credential)
         if response.status == 401:
-            self._login.refused()
+            self._login.refused(credential)
             newer = await self._login.credential()
             if newer != credential:
                 response.connection.drop()

@@ -45,10 +45,10 @@ class Contact:
         """Whether the server is back for so short a time that its refusals may be over in a moment."""
         return time.monotonic() - self._back < self._pace.starting
 
-    def lost(self, failure: Failure) -> None:
-        """Nobody answers, or nobody that we understand."""
+    def lost(self, failure: Failure, lasted: float = 0.0) -> None:
+        """Nobody answers, or nobody that we understand; that took so long to find out."""
         problem = f"no use of the API server: {failure.problem}; {_WAITING}"
-        self._say("server", _notice("server", self._server, problem, failure.remedy))
+        self._say("server", _notice("server", self._server, problem, failure.remedy), lasted)
 
     def answered(self) -> None:
         """Somebody answers; whoever waits for that need not wait any longer."""
@@ -102,9 +102,9 @@ class Contact:
         except TimeoutError:
             pass
 
-    def _say(self, key: str, notice: Notice) -> None:
+    def _say(self, key: str, notice: Notice, lasted: float = 0.0) -> None:
         now = time.monotonic()
-        trouble = self._troubles.setdefault(key, _Trouble(now))
+        trouble = self._troubles.setdefault(key, _Trouble(now - lasted))
         if now - trouble.since < self._pace.doubt:
             return
         gap = self._pace.remind if trouble.said else self._pace.calm

@@ -86,13 +86,16 @@ def understood(plugin: Plugin, said: bytes) -> Credential:
     certificate, key = status.client_certificate_data, status.client_key_data
     if bool(certificate) != bool(key):
         raise _wrong(plugin, "it prints only one of clientCertificateData and clientKeyData")
-    if not (status.token or certificate):
+    if not (status.token.strip() or certificate):
         raise _wrong(plugin, "it prints neither a token nor a certificate")
+    token = status.token.strip()
+    if not token.isprintable():
+        raise _wrong(plugin, "its token has characters that cannot be sent")
     expires = status.expiration_timestamp
     if expires is not None and expires.tzinfo is None:
         expires = expires.replace(tzinfo=UTC)
     return Credential(
-        headers=(("Authorization", f"Bearer {status.token}"),) if status.token else (),
+        headers=(("Authorization", f"Bearer {token}"),) if token else (),
         certificate=certificate.encode(),
         key=key.encode(),
         expires=None if expires is None else expires.timestamp(),

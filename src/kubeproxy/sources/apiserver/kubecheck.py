@@ -41,9 +41,19 @@ def about_user(user: User, name: str) -> Iterator[tuple[str, str]]:
     if (user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonate:
         said = f"requesting uid, groups or user-extra for {name} without impersonating a user"
         yield said, "add as: with the name of the user"
+    yield from _about_headers(user, name)
     yield from _about_certificate(user, name)
     if user.exec is not None:
         yield from _about_plugin(user.exec, name)
+
+
+def _about_headers(user: User, name: str) -> Iterator[tuple[str, str]]:
+    """What is sent as headers; a line break in it would begin another one."""
+    extra = (text for values in user.as_user_extra.values() for text in values)
+    texts = {"token": user.token.strip(), "as": user.impersonate, "as-uid": user.as_uid}
+    for field, text in (*texts.items(), *(("as", text) for text in (*user.as_groups, *extra))):
+        if not text.isprintable():
+            yield f"{field} of {name} has characters that cannot be sent", "write it on one line"
 
 
 def _about_certificate(user: User, name: str) -> Iterator[tuple[str, str]]:

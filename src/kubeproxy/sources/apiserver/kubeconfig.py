@@ -148,7 +148,7 @@ def _access(cluster: Cluster, user: User, path: Path, master: bool) -> Access:
         server_name=cluster.tls_server_name,
         proxy=parse_url(cluster.proxy_url, "", SCHEMES) if cluster.proxy_url else None,
         compress=not cluster.disable_compression,
-        token=user.token,
+        token=user.token.strip(),
         token_file=_beside(where, user.token_file),
         user=user.username,
         password=user.password,

@@ -34,9 +34,10 @@ class Login:
         headers = (*(said.headers or self._headers()), *access.impersonation)
         return Credential(headers, certificate, key)
 
-    def refused(self) -> None:
-        """The server does not believe us: ask the plugin again, next time."""
-        self._said = None
+    def refused(self, used: Credential) -> None:
+        """The server does not believe this: the plugin is asked again, unless it has said something newer."""
+        if self._said is not None and set(self._said.headers) <= set(used.headers):
+            self._said = None
 
     def files(self) -> Files:
         """What the files look like from outside."""

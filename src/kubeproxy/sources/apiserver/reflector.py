@@ -24,7 +24,7 @@ from kubeproxy.sources.apiserver.resources import (
     watched,
 )
 from kubeproxy.sources.http.connection import Response
-from kubeproxy.sources.http.failure import Cut, Distrusted, Failure, Garbled, Nonsense, Silent
+from kubeproxy.sources.http.failure import Cut, Distrusted, Failure, Garbled, Nonsense, Silent, Unreachable
 from kubeproxy.sources.notice import Notice
 
 Deliver = Callable[[Sequence[Change], Sequence[Notice]], Awaitable[None]]
@@ -68,7 +68,7 @@ class Reflector:
                 await self._after_refusal(refusal)
             except Failure as failure:
                 self._settle(began)
-                await self._after_failure(failure)
+                await self._after_failure(failure, time.monotonic() - began)
 
     async def _turn(self) -> None:
         if self._version:
@@ -178,7 +178,8 @@ class Reflector:
         """Page by page; a server may answer with all of it at once, and old ones do."""
         self._account.begin()
         # From the server's memory the first time, later on from what is true at that moment.
-        head = await self._page(listed(self._resource, "" if len(self._account) else "0", ""))
+        since = "" if len(self._account) else "0"
+        head = await self._page(listed(self._resource, since, ""))
         while head.page:
             try:
                 head = await self._page(listed(self._resource, "", head.page))
@@ -186,7 +187,7 @@ class Reflector:
                 if not refusal.status.expired:
                     raise
                 self._account.begin()
-                head = await self._page(listed_whole(self._resource))
+                head = await self._page(listed_whole(self._resource, since))
         if not head.version:
             raise Nonsense(f"a list of {self._resource.name} does not say how new it is", _BROKEN_OFF)
         self._version, self._list_next, self._stumbles = head.version, False, 0
@@ -256,7 +257,7 @@ class Reflector:
         else:
             self._contact.lost(Failure(f"{refusal.code} {refusal}", _STANDS_BEFORE))
 
-    async def _after_failure(self, failure: Failure) -> None:
+    async def _after_failure(self, failure: Failure, lasted: float) -> None:
         """There is no answer, or no end of it. That a watch is cut off is no news until it cannot go on."""
         if isinstance(failure, Silent) and not self._version:
             self._list_next = True
@@ -264,13 +265,16 @@ class Reflector:
             self._stumble()
             self._contact.garbled(self._resource, failure)
         elif not self._following:
-            self._contact.lost(failure)
+            self._contact.lost(failure, lasted)
         if isinstance(failure, Distrusted):
             await self._until_new_files(self._declined.next(random.random()))
         elif isinstance(failure, Garbled):
             await self._contact.pause(self._declined.next(random.random()), until_answer=False)
         else:
-            await self._contact.pause(self._away.next(random.random()), until_answer=True)
+            # Who waited in vain for a connection has waited already.
+            spent = lasted if isinstance(failure, Unreachable) else 0.0
+            wait = max(self._away.next(random.random()) - spent, self._pace.first * random.random())
+            await self._contact.pause(wait, until_answer=True)
 
     def _stumble(self) -> None:
         """What cannot be had from one place, twice, will never be had from there: begin anew."""

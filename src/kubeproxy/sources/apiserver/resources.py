@@ -88,6 +88,6 @@ def listed(resource: Resource, version: str, page: str) -> Query:
     return (*resource.selectors, ("limit", str(PAGE)), *begins)
 
 
-def listed_whole(resource: Resource) -> Query:
+def listed_whole(resource: Resource, version: str) -> Query:
     """All of the list at once, for when its pages went out of date while they were read."""
-    return (*resource.selectors, ("resourceVersion", "0"))
+    return (*resource.selectors, *((("resourceVersion", version),) if version else ()))

@@ -21,7 +21,9 @@ class ApiServerSource:
     """
 
     def __init__(self, client: Client, node_name: str, pace: Pace | None = None) -> None:
-        self._client, self._pace = client, pace or Pace()
+        #: others may ask the same server, at the same pace and under the same name
+        self.client = client
+        self._pace = pace or Pace()
         self._inbox = Inbox()
         access = client.access
         self._contact = Contact(str(access.server), access.origin, self._inbox, self._pace)
@@ -70,14 +72,14 @@ class ApiServerSource:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self._tasks.clear()
-        self._client.close()
+        self.client.close()
 
     def _begin(self, kind: str) -> None:
         if kind in self._tasks:
             return
         (resource,) = (each for each in self._resources if each.kind == kind)
         deliver: Deliver = self._deliver_node if kind == "Node" else self._inbox.put
-        reflector = Reflector(resource, self._client, self._contact, deliver, self._pace)
+        reflector = Reflector(resource, self.client, self._contact, deliver, self._pace)
         task = asyncio.create_task(reflector.run(), name=f"follow {resource.name}")
         task.add_done_callback(self._ended)
         self._tasks[kind] = task

@@ -35,7 +35,7 @@ def request_bytes(method: str, target: str, headers: Iterable[tuple[str, str]], 
     lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
     if any("\r" in line or "\n" in line or "\0" in line for line in lines):
         raise ValueError("a header must not hold a line break")
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def parse_head(data: bytes) -> Head:
