@@ -3,6 +3,7 @@
 Small, because a restore of one Service's chain costs little more than starting the program that does it.
 """
 
+import fcntl
 import os
 import select
 import shutil
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Protocol, Self
 
@@ -17,6 +19,9 @@ from kubeproxy.kernel.errors import KernelError, Unsure
 
 _SECONDS: Final = 300.0
 _CHUNK: Final = 65536
+#: what the pipe to a child holds, and how long it is left alone with a full one
+_ROOM: Final = 1 << 20
+_WHILE: Final = 0.005
 _MOST_WORDS: Final = 16384
 # An ordinary user's PATH lacks the directories where these programs are.
 _SBIN: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -105,6 +110,8 @@ class Child:
         assert self._process.stdin is not None
         descriptor = self._process.stdin.fileno()
         os.set_blocking(descriptor, False)
+        with suppress(OSError):  # beyond what this user's pipes may hold together
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _ROOM)
         try:
             for chunk in _gathered(payload):
                 self._write_all(descriptor, chunk)
@@ -118,7 +125,7 @@ class Child:
             try:
                 view = view[os.write(descriptor, view) :]
             except BlockingIOError:
-                self._await(descriptor, select.POLLOUT)
+                self._pause()
 
     def wait(self) -> int:
         """The exit status; a child that was killed may or may not have done its work."""
@@ -136,11 +143,24 @@ class Child:
         """What it complained about, as far as one wants to read."""
         return os.pread(self._words, _MOST_WORDS, 0).decode(errors="replace").strip()
 
+    def _pause(self) -> None:
+        """The pipe is full: let the child read for a while.
+
+        To wait for room would wake us for each page it reads, and the wake-ups cost both sides more than
+        the reading.
+        """
+        if time.monotonic() > self._deadline:
+            raise self._overdue()
+        time.sleep(_WHILE)
+
     def _await(self, descriptor: int, event: int) -> None:
         poll = select.poll()
         poll.register(descriptor, event)
         if not poll.poll(max(0.0, self._deadline - time.monotonic()) * 1000):
-            raise Unsure(self._program, f"did not end within {_SECONDS:.0f} s, and was killed")
+            raise self._overdue()
+
+    def _overdue(self) -> Unsure:
+        return Unsure(self._program, f"did not end within {_SECONDS:.0f} s, and was killed")
 
 
 def installed(program: str) -> str | None:
