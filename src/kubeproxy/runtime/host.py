@@ -49,7 +49,10 @@ def limit_connections(asked: Conntrack, processors: int, host: Host, *, must: bo
     Who tries things out on a directory of manifests in a namespace is told, and goes on: no node of a
     cluster is at stake.
     """
+    left: set[str] = set()
     for limit in conntrack_limits(asked, processors):
+        if limit.field in left:
+            continue
         try:
             change(host, limit.op)
         except KernelError as error:
@@ -58,6 +61,8 @@ def limit_connections(asked: Conntrack, processors: int, host: Host, *, must: bo
             if must:
                 raise refused from error
             log.warning("A limit of connections stays as it is", err=refused)
+            # What one field asks for goes together: a larger table is for more connections.
+            left.add(limit.field)
 
 
 def _remedy(limit: Limit, error: KernelError) -> str:
