@@ -65,7 +65,7 @@ class Hand:
         self.ns = ns
         self.config = effective_config(parse_flags([]), CONFIG)
         self.machine = ns.call(LinuxMachine.found)
-        self.backends = ns.call(iptables_backends, self.config, self.machine)
+        self.backends = ns.call(iptables_backends, self.config, self.machine, tuple(Family))
 
     def give(self, restores: Iterable[Restore]) -> Cost:
         """What the programs cost, our own part left out."""

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubeproxy.config.commandline import FlagError, parse
+from kubeproxy.config.effective import effective_config
 from kubeproxy.config.filevalue import VModuleItem
 from kubeproxy.config.flags import OWN, flags
 from kubeproxy.config.invocation import flag_texts, parse_flags
@@ -71,7 +72,7 @@ REFUSED = [  # arguments, stock message, remedy
     (["--=x"], "bad flag syntax: --=x", "write --name or --name=value"),
     (["---config"], "bad flag syntax: ---config", "write --name or --name=value"),
     (["--config"], "flag needs an argument: --config", None),
-    (["-v"], "flag needs an argument: 'v' in -v", "write a whole number, such as 2"),
+    (["-v"], "flag needs an argument: 'v' in -v", "write --v=level, or leave the flag out"),
     (["-v=x"], 'invalid argument "x" for "-v, --v" flag: strconv.ParseUint: parsing "x": invalid syntax', None),
     (["--v=-1"], 'invalid argument "-1" for "-v, --v" flag: strconv.ParseUint: parsing "-1": invalid syntax', None),
     (["--cleanup=yes"], 'invalid argument "yes" for "--cleanup" flag: strconv.ParseBool: parsing "yes": invalid syntax',
@@ -98,16 +99,14 @@ REFUSED = [  # arguments, stock message, remedy
     (["--healthz-bind-address=:80"],
      'invalid argument ":80" for "--healthz-bind-address" flag: "" is not a valid IP address', None),
     (["--metrics-bind-address=10.0.0.1:x"],
-     ('invalid argument "10.0.0.1:x" for "--metrics-bind-address" flag: strconv.ParseUint: parsing "x": '
-     "invalid syntax"), None),
+     'invalid argument "10.0.0.1:x" for "--metrics-bind-address" flag: "x" is not a valid number', None),
     (["--metrics-bind-address=10.0.0.1:70000"],
-     ('invalid argument "10.0.0.1:70000" for "--metrics-bind-address" flag: strconv.ParseUint: parsing "70000": '
-     "value out of range"), None),
+     'invalid argument "10.0.0.1:70000" for "--metrics-bind-address" flag: "70000" is not a valid number', None),
     (["--metrics-bind-address=nothing"],
      ('invalid argument "nothing" for "--metrics-bind-address" flag: "nothing" is not an IP address, '
      "nor an IP address with a port"), None),
     (["--feature-gates=A"],
-     'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool: A', None),
+     'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool', None),
     (["--feature-gates=A=maybe"],
      ('invalid argument "A=maybe" for "--feature-gates" flag: invalid value of A: maybe, err: '
      'strconv.ParseBool: parsing "maybe": invalid syntax'), None),
@@ -249,8 +248,14 @@ DEFAULTS = {
 ZEROS = {"bool": "false", "list": "[]", "duration": "0s", "true|raw|vX.Y.Z": "false"}
 
 
+def shown_flags(*arguments):
+    """Every flag as /flagz shows it."""
+    invocation = parse_flags(arguments)
+    return dict(flag_texts(invocation, effective_config(invocation, None)))
+
+
 def test_every_default_is_that_of_the_stock_proxy():
-    shown = dict(flag_texts(parse_flags([])))
+    shown = shown_flags("--config=file") | {"config": ""}
     assert shown == {
         name: DEFAULTS.get(name, ZEROS.get(flag.kind.word, "")) for name, flag in flags().items()
     }
@@ -259,19 +264,24 @@ def test_every_default_is_that_of_the_stock_proxy():
 
 def test_values_are_shown_as_they_would_be_written():
     arguments = [
-        "--feature-gates=B=true,A=false",
+        "--feature-gates=ContextualLogging=true,AllAlpha=false",
         "--nodeport-addresses=a,b",
         "--vmodule=x=1,y=2",
         "--cleanup",
     ]
-    shown = dict(
-        flag_texts(parse_flags([*arguments, "--kube-api-qps=2.5", "--config-sync-period=90s", "--version"]))
-    )
-    assert shown["feature-gates"] == "A=false,B=true"
+    shown = shown_flags(*arguments, "--kube-api-qps=2.5", "--config-sync-period=90s", "--version")
+    assert shown["feature-gates"] == "AllAlpha=false,ContextualLogging=true"
     assert shown["nodeport-addresses"] == "[a,b]"
     assert shown["vmodule"] == "x=1,y=2"
     assert (shown["cleanup"], shown["version"]) == ("true", "true")
     assert (shown["kube-api-qps"], shown["config-sync-period"]) == ("2.5", "1m30s")
+
+
+def test_without_a_file_some_flags_show_what_they_came_to():
+    """A mode that nobody chose, an address without its port: an operator asks what holds."""
+    shown = shown_flags("--healthz-bind-address=::1", "--metrics-port=9", "--hostname-override= Node-A ")
+    assert (shown["proxy-mode"], shown["detect-local-mode"]) == ("iptables", "ClusterCIDR")
+    assert (shown["healthz-bind-address"], shown["hostname-override"]) == ("[::1]:10256", "node-a")
 
 
 _BESIDE_FILE = """

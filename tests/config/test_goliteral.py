@@ -112,3 +112,8 @@ def test_quoting_shows_what_is_invisible():
     assert goliteral.quoted('a"b\\c\n\x07é\u200b') == '"a\\"b\\\\c\\n\\x07é\\u200b"'
     assert goliteral.quoted("x" * 300) == f'"{"x" * 200}…"'
     assert goliteral.escaped("x" * 300) == f'"{"x" * 300}"'
+
+
+def test_json_is_written_as_go_writes_it():
+    text = goliteral.json_text({"b": "<a & b> \u2028 µ", "a": [1, True, None]})
+    assert text == '{"b":"\\u003ca \\u0026 b\\u003e \\u2028 µ","a":[1,true,null]}'

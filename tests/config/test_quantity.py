@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubeproxy.config.quantity import canonical_quantity
+from kubeproxy.config.quantity import canonical_quantity, whole_bytes
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,11 @@ def test_one_spelling(text, canonical):
 def test_what_is_no_amount(text):
     with pytest.raises(ValueError, match="quantities must match"):
         canonical_quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("64Ki", 65536), ("1M", 10**6), ("1500m", 2), ("1n", 1), ("-1k", 0), ("1e3", 1000)],
+)
+def test_an_amount_as_a_number_of_bytes(text, number):
+    assert whole_bytes(text) == number

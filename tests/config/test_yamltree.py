@@ -27,6 +27,8 @@ def test_what_a_bare_word_means(word, value):
 
 def test_old_readers_take_minutes_and_seconds_for_a_number():
     assert needs_quotes("1:30")
+    assert needs_quotes("2026-11-19T22:34:42Z") and needs_quotes("2026-1-2")
+    assert not needs_quotes("node-2026-11-19")
     assert not needs_quotes("::1")
 
 

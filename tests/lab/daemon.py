@@ -106,6 +106,10 @@ class Daemon:
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.child.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Its exit code; from now on the log is whole."""
         status = self.child.wait(PATIENCE)
         self._reader.join(PATIENCE)
         return status

@@ -241,6 +241,32 @@ except KernelError as error:
 """
 
 
+LEGACY_TABLE = """
+import sys
+from kubeproxy.kernel.errors import KernelError
+from kubeproxy.kernel.processes import Flavour, Programs
+try:
+    Programs(Flavour.LEGACY, "-legacy").chain_exists(False, "filter", "FORWARD")
+except KernelError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "named"),
+    [
+        ("-all", "CAP_NET_ADMIN and CAP_NET_RAW are needed"),
+        ("-all,+net_admin", "CAP_NET_RAW is needed"),
+        ("-all,+net_raw", "CAP_NET_ADMIN is needed"),
+    ],
+)
+def test_the_legacy_programs_need_a_second_right_and_the_missing_one_is_named(held, named):
+    with namespace() as ns:
+        done = ns.run(["setpriv", f"--bounding-set={held}", sys.executable, "-c", LEGACY_TABLE])
+    assert done.stdout.startswith("iptables-legacy: ")
+    assert done.stdout.endswith(f" ({named})\n")
+
+
 def test_without_the_right_to_it_the_right_is_named():
     """An operator gets the name of the capability, not only a number."""
     with namespace() as ns:

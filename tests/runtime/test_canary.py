@@ -28,7 +28,7 @@ class Scene(Guard):
         self.damages: list[Damage] = []
         self._changed = asyncio.Event()
         self.loop = asyncio.get_running_loop()
-        self.canary = Canary(self, PLACES, self.exists, period=0.001)
+        self.canary = Canary(self, PLACES, self.exists, period=lambda: 0.001)
 
     def exists(self, family: Family, place: Place) -> bool:
         assert family is Family.IPV6

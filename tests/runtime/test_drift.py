@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import sys
 from collections.abc import Callable, Coroutine
 
 import pytest
@@ -11,7 +12,6 @@ from kubeproxy.kernel.errors import KernelError
 from kubeproxy.model.identity import Family
 from kubeproxy.runtime import restraint
 from kubeproxy.runtime.drift import Damage, Drift, Guard
-from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.metrics import Metrics
 from kubeproxy.runtime.sync import Report
 
@@ -55,11 +55,12 @@ class Scene:
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Scene], Coroutine[None, None, None]]], None]:
     said = io.StringIO()
-    monkeypatch.setattr(log, "_stream", said)
     # How long it waits until it is quiet is told in test_restraint.
     monkeypatch.setattr(restraint, "QUIET", 0.0)
 
     def run(story: Callable[[Scene], Coroutine[None, None, None]]) -> None:
+        monkeypatch.setattr(sys, "stderr", said)
+
         async def scene() -> None:
             await story(Scene(said))
 
@@ -89,7 +90,7 @@ def test_a_flush_of_several_commands_is_one_repair_with_everybody_named(play):
         assert (scene.doubts, scene.repairs) == (1, 1)
         head = '"Somebody changed our rules; repairing them" ipFamily="IPv4"'
         assert scene.said == [
-            f'{head} process="iptables-nft" pid=4711 touched=["{FLUSH.touched[0]}", "table mangle removed"]',
+            f'{head} process="iptables-nft" pid=4711 touched=["{FLUSH.touched[0]}","table mangle removed"]',
             f'{head} process="nft" pid=4712 touched=["table filter removed"]',
             '"Repaired what somebody changed" ipFamily="IPv4" natRules=9',
         ]

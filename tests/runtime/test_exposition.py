@@ -1,13 +1,11 @@
 """The text that scrapers read, byte by byte, and Go's way to write a number."""
 
-import asyncio
-
 import pytest
 
 from kubeproxy.runtime.exposition import exposition
-from kubeproxy.runtime.http import NOT_FOUND, Request
 from kubeproxy.runtime.metrics import Counter, Gauge, Histogram, Metric, Metrics, Observed, number
-from kubeproxy.runtime.pages import MetricsPages, split_host_port
+from kubeproxy.runtime.servers import split_host_port
+from tests.runtime.metricsport import Port
 
 NUMBERS = [
     (0.0, "0"),
@@ -123,22 +121,25 @@ def test_all_metrics_come_in_the_order_of_their_names():
     assert names == sorted(names)
 
 
-def ask(path: str) -> tuple[int, bytes, str]:
-    answer = asyncio.run(MetricsPages("iptables", Metrics()).answer(Request("GET", path, "", {})))
-    return answer.status, answer.body, dict(answer.headers)["Content-Type"]
+def ask(path: str) -> tuple[str, str, str]:
+    """The first line, the type and the body."""
+    head, _, body = Port("--proxy-mode=iptables").ask(f"GET {path} HTTP/1.1").partition("\n\n")
+    first, *headers = head.split("\n")
+    return first.partition(" ")[2], dict(line.split(": ", 1) for line in headers)["Content-Type"], body
 
 
 PLAIN = "text/plain; charset=utf-8"
+NOWHERE = ("404 Not Found", PLAIN, "404 page not found\n")
 
 
 @pytest.mark.parametrize(
     ("path", "answer"),
     [
-        ("/proxyMode", (200, b"iptables", PLAIN)),
-        ("/healthz", (200, b"ok", PLAIN)),
-        ("/healthz/ping", (200, b"ok", PLAIN)),
-        ("/", (404, NOT_FOUND.body, PLAIN)),
-        ("/livez", (404, NOT_FOUND.body, PLAIN)),
+        ("/proxyMode", ("200 OK", PLAIN, "iptables")),
+        ("/healthz", ("200 OK", PLAIN, "ok")),
+        ("/healthz/ping", ("200 OK", PLAIN, "ok")),
+        ("/", NOWHERE),
+        ("/livez", NOWHERE),
     ],
 )
 def test_the_pages_of_the_metrics_port(path, answer):
@@ -146,9 +147,9 @@ def test_the_pages_of_the_metrics_port(path, answer):
 
 
 def test_the_metrics_page_says_which_language_it_speaks():
-    status, body, kind = ask("/metrics")
-    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
-    assert b"# TYPE kubeproxy_sync_proxy_rules_service_changes_total counter\n" in body
+    status, kind, body = ask("/metrics")
+    assert (status, kind) == ("200 OK", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
+    assert "# TYPE kubeproxy_sync_proxy_rules_service_changes_total counter\n" in body
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,39 @@
 """What operators read: klog's lines, as text and as JSON, and lines that repeat without end."""
 
-import io
 import json
 import re
 
 import pytest
 
+from kubeproxy.config.schema import Logging
 from kubeproxy.model.identity import ServiceName
 from kubeproxy.runtime.logs import Folding, Log
 
 HEAD = re.compile(r"([IWE])\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_logs\.py:\d+\] ")
 
 
-@pytest.fixture
-def stream() -> io.StringIO:
-    return io.StringIO()
+class Stderr:
+    """All that was said on it."""
+
+    def __init__(self, capsys) -> None:
+        self._capsys, self._said = capsys, ""
+
+    def getvalue(self) -> str:
+        self._said += self._capsys.readouterr().err
+        return self._said
 
 
 @pytest.fixture
-def log(stream) -> Log:
-    return Log(stream)
+def stream(capsys) -> Stderr:
+    return Stderr(capsys)
 
 
-def told(stream: io.StringIO) -> tuple[str, str]:
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def told(stream: Stderr) -> tuple[str, str]:
     """The level of the line, and what follows its head."""
     text = stream.getvalue()
     found = HEAD.match(text)
@@ -37,11 +48,11 @@ VALUES = [
     (7, "7"),
     (1.5, "1.5"),
     (True, "true"),
-    (None, '"None"'),
-    (("a", "b c"), '["a", "b c"]'),
+    (None, "null"),
+    (("a", "b c"), '["a","b c"]'),
     (ServiceName("shop", "web"), '"shop/web"'),
     ("two\nlines\n", "<\n\ttwo\n\tlines\n >"),
-    ("\x1b[31mred", '"\\u001b[31mred"'),
+    ("\x1b[31mred", r'"\x1b[31mred"'),
 ]
 
 
@@ -82,11 +93,11 @@ JSON = [
 
 @pytest.mark.parametrize(("say", "record"), JSON)
 def test_a_line_of_json_has_the_same_and_is_one_line(log, stream, say, record):
-    log.json = True
+    log.configure(Logging(format="json"))
     say(log)
     (line,) = stream.getvalue().splitlines()
     found = json.loads(line)
-    assert re.fullmatch(r"test_logs\.py:\d+", found.pop("caller"))
+    assert re.fullmatch(r"runtime/test_logs\.py:\d+", found.pop("caller"))
     assert found.pop("ts") > 1.7e12
     assert found == record
 

@@ -11,7 +11,7 @@ from kubeproxy.api.decode import decode
 from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.config.decode import decode_config
 from kubeproxy.model.identity import Family
-from kubeproxy.runtime import pages
+from kubeproxy.runtime import servers
 from kubeproxy.runtime.http import Answer, Request, listening
 from kubeproxy.runtime.proxy import Proxy, Wheel
 from kubeproxy.sources.notice import Reading
@@ -312,16 +312,15 @@ async def greet(request: Request) -> Answer:
 
 
 def test_a_port_of_the_proxy_itself_is_tried_again(monkeypatch):
-    monkeypatch.setattr(pages, "RETRY", 0.01)
+    monkeypatch.setattr(servers, "RETRY", 0.01)
     failed = asyncio.Event()
-    monkeypatch.setattr(pages.log, "folded", lambda *words, **keys: failed.set())
+    monkeypatch.setattr(servers.log, "folded", lambda *words, **keys: failed.set())
 
     async def story() -> None:
         taken = listening("127.0.0.1", 0)
         port = taken.getsockname()[1]
-        serving = asyncio.create_task(
-            pages.serve_pages("Healthz", f"127.0.0.1:{port}", greet, hard_fail=False)
-        )
+        served = servers.Port("Healthz", f"127.0.0.1:{port}", greet, hard_fail=False)
+        serving = asyncio.create_task(served.run())
         await failed.wait()
         taken.close()
         async with asyncio.timeout(10):
@@ -349,7 +348,7 @@ def test_a_taken_port_is_the_end_where_the_operator_wants_that():
     async def story() -> None:
         with listening("127.0.0.1", 0) as taken:
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            await pages.serve_pages("Healthz", address, greet, hard_fail=True)
+            await servers.Port("Healthz", address, greet, hard_fail=True).run()
 
     with pytest.raises(OSError, match="in use"):
         asyncio.run(story())

@@ -52,7 +52,7 @@ _ALTERNATIVES: Final = {"int | str | null": "write a port number, or the name of
 _FIELD: Final = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`\Z")
 _MISSING: Final = re.compile(r"Object missing required field `(?P<name>\w+)`")
 _EXPECTED: Final = re.compile(r"Expected `(?P<wanted>[^`]*)`")
-_STEP: Final = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
 
 
 def decode(source: bytes | Mapping[str, Any]) -> KubeObject:

@@ -51,6 +51,9 @@ class Backend(Protocol[RulesetT, KnownT, ReadT_contra]):
     def restyle(self, wanted: RulesetT, node: NodeView) -> Collection[PortName]:
         """The node is another one now: fold that in, and return the names whose Fragment changed by it."""
 
+    def mark_with(self, bit: int) -> bool:
+        """Mark what is to be masqueraded with this bit from the next `restyle` on; false when it is so."""
+
     def compile(
         self, wanted: RulesetT, decided: Mapping[PortName, PortRoutes | None]
     ) -> Collection[PortName]:

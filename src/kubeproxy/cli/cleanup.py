@@ -5,6 +5,7 @@ from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.backends.iptables.cleanup import one_by_one, ours_left
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.kernel.flavour import installed_programs
+from kubeproxy.runtime.host import leave_other_modes
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
 
@@ -16,6 +17,7 @@ def cleanup() -> int:
         machine = LinuxMachine(programs, "cleaning up")
         for ipv6 in (False, True):
             clean &= _clean_family(machine, ipv6)
+        clean &= leave_other_modes(machine)
     return 0 if clean else 1
 
 

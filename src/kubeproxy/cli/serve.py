@@ -2,21 +2,43 @@
 
 import asyncio
 import gc
-import os
-import platform
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from signal import Signals
 
-from kubeproxy.cli.settings import Unusable, load
+from kubeproxy.cli.settings import Unusable, load, unopened
 from kubeproxy.config.commandline import FlagError
+from kubeproxy.config.complaint import ConfigError
+from kubeproxy.config.goliteral import quoted
 from kubeproxy.config.invocation import Invocation, parse_flags
+from kubeproxy.config.release import KUBERNETES_VERSION
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.kernel.errors import KernelError
+from kubeproxy.runtime import signals
 from kubeproxy.runtime.logs import log
+from kubeproxy.runtime.modes import unavailable
+from kubeproxy.runtime.reload import Reenter
 
-VERSION = "v1.36.4"
+#: what may go wrong with an operator's wishes or with this machine; anything else is a defect
+EXPECTED = (ConfigError, KernelError, OSError)
+
+#: the parts of --version=raw, and where they stand in the build's metric
+_RECORD = (
+    ("Major", "major"),
+    ("Minor", "minor"),
+    ("EmulationMajor", ""),
+    ("EmulationMinor", ""),
+    ("MinCompatibilityMajor", ""),
+    ("MinCompatibilityMinor", ""),
+    ("GitVersion", "git_version"),
+    ("GitCommit", "git_commit"),
+    ("GitTreeState", "git_tree_state"),
+    ("BuildDate", "build_date"),
+    ("GoVersion", "go_version"),
+    ("Compiler", "compiler"),
+    ("Platform", "platform"),
+)
 
 COMMANDS = (
     ("render", "print the rules that a directory of manifests leads to"),
@@ -44,13 +66,13 @@ def main(arguments: Sequence[str]) -> int:
         return _run(invocation, load(invocation))
     except Unusable:
         return 1
-    except (KernelError, OSError) as error:
+    except EXPECTED as error:
         return _failed(error)
     except ExceptionGroup as group:
-        expected, others = group.split((KernelError, OSError))
+        expected, others = group.split(EXPECTED)
         if others is not None:
             raise
-        for leaf in _leaves(expected):
+        for leaf in leaves(expected):
             _failed(leaf)
         return 1
 
@@ -61,11 +83,11 @@ def _failed(error: BaseException) -> int:
     return 1
 
 
-def _leaves(error: BaseException | None) -> Iterator[BaseException]:
+def leaves(error: BaseException | None) -> Iterator[BaseException]:
     """The errors in a group of groups: what runs side by side fails side by side."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _leaves(inner)
+            yield from leaves(inner)
     elif error is not None:
         yield error
 
@@ -73,38 +95,27 @@ def _leaves(error: BaseException | None) -> Iterator[BaseException]:
 def _version(invocation: Invocation) -> int:
     """The version this one replaces, as scripts that look for it expect."""
     if invocation.version == "raw":
-        release = VERSION.removeprefix("v").split(".")
-        print(
-            f'version.Info{{Major:"{release[0]}", Minor:"{release[1]}", GitVersion:"{VERSION}", '
-            f'Compiler:"{platform.python_implementation()} {platform.python_version()}", '
-            f'Platform:"{sys.platform}/{platform.machine()}"}}'
-        )
+        from kubeproxy.runtime.standardmetrics import build_labels
+
+        said = build_labels()
+        fields = (f"{name}:{quoted(said.get(label, ''))}" for name, label in _RECORD)
+        print(f"version.Info{{{', '.join(fields)}}}")
     else:
-        print(f"Kubernetes {VERSION}")
+        print(f"Kubernetes {KUBERNETES_VERSION}")
     return 0
 
 
 def _run(invocation: Invocation, config: KubeProxyConfig) -> int:
     if invocation.write_config_to:
         return _write_config(config, Path(invocation.write_config_to))
-    if config.mode != "iptables":
-        log.error(
-            "command failed",
-            f"mode {config.mode} is not part of this release yet",
-            remedy="choose --proxy-mode iptables, or mode: iptables in the file",
-        )
+    foreign = unavailable(config.mode)
+    if foreign is not None:
+        log.error("command failed", foreign.problem, remedy=foreign.remedy)
         return 1
     if invocation.cleanup:
         from kubeproxy.cli.cleanup import cleanup
 
         return cleanup()
-    if not (invocation.manifests or invocation.play or invocation.init_only):
-        log.error(
-            "command failed",
-            "no source of Services: this release does not talk to an API server yet",
-            remedy="name a directory of manifests with --manifests DIR",
-        )
-        return 1
     return _serve(invocation, config)
 
 
@@ -114,7 +125,7 @@ def _write_config(config: KubeProxyConfig, path: Path) -> int:
     try:
         path.write_text(write_config(config), encoding="utf-8")
     except OSError as error:
-        log.error("command failed", error, remedy="name a file that can be written")
+        log.error("command failed", unopened(str(path), error), remedy="name a file that can be written")
         return 1
     log.info("Wrote configuration", file=str(path))
     return 0
@@ -123,41 +134,38 @@ def _write_config(config: KubeProxyConfig, path: Path) -> int:
 def _serve(invocation: Invocation, config: KubeProxyConfig) -> int:
     # What is loaded now lives as long as the process; nothing in it needs to be looked at again.
     gc.freeze()
+    signals.prepare()
     stopped = asyncio.run(_until_stopped(invocation, config))
     if stopped:
-        _die_by(stopped)
+        signals.die_by(stopped)
     return 0
 
 
 async def _until_stopped(invocation: Invocation, config: KubeProxyConfig) -> int:
     """Serve until a signal comes; return which one it was."""
-    from kubeproxy.runtime.daemon import serve
-
     caught: list[int] = []
-    task = asyncio.ensure_future(serve(invocation, config))
-    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(_again_and_again(invocation, config))
 
     def stop(number: int) -> None:
         caught.append(number)
         task.cancel()
 
-    # As process 1 of a container there are no default actions, so they are asked for.
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # Whoever started us may have wanted a signal ignored, as nohup does.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, stop, number)
-    for number in (signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_IGN)
+    signals.on_ending(asyncio.get_running_loop(), stop)
     try:
         await task
     except asyncio.CancelledError:
-        log.info("Stopping; the rules stay as they are", signal=signal.Signals(caught[0]).name)
+        log.info("Stopping; the rules stay as they are", signal=Signals(caught[0]).name)
     return caught[0] if caught else 0
 
 
-def _die_by(number: int) -> None:
-    """End as everybody expects of a process that got this signal."""
-    sys.stderr.flush()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    sys.exit(128 + number)
+async def _again_and_again(invocation: Invocation, config: KubeProxyConfig) -> None:
+    """Serve; a change of the mode leaves and enters again, and finds the kernel as it was left."""
+    from kubeproxy.runtime.daemon import serve
+
+    wanted: KubeProxyConfig | None = config
+    while wanted is not None:
+        config, wanted = wanted, None
+        try:
+            await serve(invocation, config)
+        except* Reenter as group:
+            wanted = next(leaf.config for leaf in leaves(group) if isinstance(leaf, Reenter))

@@ -132,7 +132,8 @@ def _periods(config: KubeProxyConfig) -> Complaints:
         )
     if shortest > sync:
         said = "must be greater than or equal to KubeProxyConfiguration.MinSyncPeriod"
-        remedy = f"write a syncPeriod of at least {shortest}, or a minSyncPeriod of at most {sync}"
+        remedy = f"write a syncPeriod of at least {shortest}"
+        remedy += f", or a minSyncPeriod of at most {sync}" if sync > 0 else ""
         yield Complaint(f"{home}.syncPeriod", shortest, said, remedy, _TOP + "SyncPeriod")
 
 

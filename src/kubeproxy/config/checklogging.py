@@ -9,6 +9,10 @@ from kubeproxy.config.schema import JSONLogging, KubeProxyConfig, TextLogging
 
 def check_logging(config: KubeProxyConfig) -> Iterator[Complaint]:
     logging, gates = config.logging, config.featureGates
+    if logging.flushFrequency <= 0:
+        remedy = "the usual value is 5s"
+        said = "Must be greater than zero"
+        yield Complaint("logging.flushFrequency", logging.flushFrequency, said, remedy)
     known = ("text", "json")
     if logging.format not in known:
         yield Complaint("logging.format", logging.format, "Unsupported log format", "write text or json")
@@ -16,10 +20,6 @@ def check_logging(config: KubeProxyConfig) -> Iterator[Complaint]:
         said = "Log format json is disabled, see LoggingBetaOptions feature"
         remedy = "write text, or leave the gate LoggingBetaOptions on"
         yield Complaint("logging.format", logging.format, said, remedy, form=Form.FORBIDDEN)
-    if logging.flushFrequency <= 0:
-        remedy = "the usual value is 5s"
-        said = "Must be greater than zero"
-        yield Complaint("logging.flushFrequency", logging.flushFrequency, said, remedy)
     yield from _patterns(config)
     if not gate_enabled(gates, "LoggingAlphaOptions"):
         yield from _alpha("logging.options.text", logging.options.text)

@@ -91,7 +91,9 @@ class _Parser:
 
     def _next(self, flag: Flag, otherwise: str) -> str:
         if not self._rest:
-            _refuse(f"--{flag.name}", otherwise, flag.kind.remedy)
+            _refuse(
+                f"--{flag.name}", otherwise, f"write --{flag.name}={flag.kind.word}, or leave the flag out"
+            )
         return self._rest.pop()
 
     def _set(self, flag: Flag, text: str) -> None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubeproxy.api.addresses import parse_ip
+from kubeproxy.config import kind as kinds
 from kubeproxy.config.complaint import Complaint, ConfigError, Form, Notice, Remark
 from kubeproxy.config.field import Field, members
 from kubeproxy.config.filevalue import Plain, found
@@ -26,6 +27,8 @@ _IPV6_SERVERS: Final = {
 #: no value at all, where None is the file's null
 _ABSENT: Final = object()
 _ENVELOPE: Final = ("apiVersion", "kind")
+#: the kinds of text whose remedy speaks of quotes, which would not help where there are several values
+_SINGLE: Final = (kinds.STRING.word, kinds.FILE.word)
 
 
 class ConfigReading(Struct, frozen=True):
@@ -33,6 +36,16 @@ class ConfigReading(Struct, frozen=True):
 
     config: KubeProxyConfig
     notices: tuple[Notice, ...] = ()
+
+
+def file_text(data: bytes, source: str) -> str:
+    """The text of a file, or ConfigError."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        said = f"the file is not UTF-8: byte {data[error.start]:#04x} at position {error.start}"
+        complaint = Complaint("", None, said, "save it as UTF-8", form=Form.PLAIN, where=source)
+        raise ConfigError(complaint) from error
 
 
 def decode_config(text: str, source: str) -> ConfigReading:
@@ -138,7 +151,9 @@ class _Decoder:
         try:
             read = field.kind.read(value)
         except ValueError as error:
-            self._complain(field.path, value, str(error), field.kind.remedy)
+            several = isinstance(value, (list, dict)) and field.kind.word in _SINGLE
+            remedy = "write one value, without a dash or brackets" if several else field.kind.remedy
+            self._complain(field.path, value, str(error), remedy)
             return default
         for place, entry in enumerate(value if field.kind.entry_names else ()):
             for name in entry:

@@ -54,6 +54,9 @@ def _from_flags(invocation: Invocation) -> ConfigReading:
 def _server(invocation: Invocation, name: str) -> str:
     """Where a server listens: the deprecated port flag fills in a missing port, and zero switches it off."""
     port = invocation.value(f"{name}-port")
+    if not port and invocation.write_config_to:
+        # A file cannot say "nowhere", so a written one says where it is by default.
+        port = flags()[f"{name}-port"].default
     return with_port(invocation.value(f"{name}-bind-address"), port) if port else ""
 
 

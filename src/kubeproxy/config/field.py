@@ -26,6 +26,7 @@ class Field(Struct, frozen=True, kw_only=True):
     flag: str
     flag_default: Any
     beside_file: bool
+    live: bool
 
 
 class Member(Struct, frozen=True):
@@ -74,6 +75,7 @@ def _field(block: type[Block], path: str, hint: Any, row: Row) -> Field:
         flag=row.flag,
         flag_default=default if row.flag_default is None else row.flag_default,
         beside_file=row.beside_file,
+        live=row.live,
     )
 
 

@@ -10,6 +10,7 @@ from kubeproxy.config.hostport import split_host_port
 from kubeproxy.config.release import KUBERNETES_VERSION, same_release
 
 UINT31: Final = 2**31 - 1
+_HIGHEST_PORT: Final = 65535
 
 
 def switches(text: str) -> dict[str, bool]:
@@ -19,7 +20,7 @@ def switches(text: str) -> dict[str, bool]:
             continue
         name, equals, value = pair.partition("=")
         if not equals:
-            raise ValueError(f"malformed pair, expect string=bool: {pair}")
+            raise ValueError("malformed pair, expect string=bool")
         try:
             switches[name.strip()] = goliteral.parse_bool(value.strip())
         except ValueError as error:
@@ -61,7 +62,8 @@ def ip_port(text: str) -> str | None:
         raise ValueError(f"{quoted(text)} is not an IP address, nor an IP address with a port")
     if parse_ip(parts[0]) is None:
         raise ValueError(f"{quoted(parts[0])} is not a valid IP address")
-    goliteral.parse_decimal(parts[1], 65535)
+    if not parts[1].isascii() or not parts[1].isdigit() or int(parts[1][:6]) > _HIGHEST_PORT:
+        raise ValueError(f"{quoted(parts[1])} is not a valid number")
     return text
 
 

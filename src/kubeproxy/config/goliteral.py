@@ -1,8 +1,9 @@
 """Literals as Go reads and writes them: flags and files were always parsed by Go, so its rules hold."""
 
+import json
 import re
 import struct
-from typing import Final
+from typing import Any, Final
 
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
@@ -17,6 +18,13 @@ _FLOAT: Final = re.compile(
 )
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONGEST: Final = 200
+#: written as escapes in JSON, so that a page can stand inside HTML
+_NOT_IN_JSON: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def json_text(value: Any) -> str:
+    """JSON without blanks, in the order of the names, and with Go's escapes."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_NOT_IN_JSON)
 
 
 def quoted(text: str) -> str:

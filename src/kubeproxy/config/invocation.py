@@ -1,14 +1,16 @@
 """Invocation: what the command line asks for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from kubeproxy.config.commandline import FlagError, parse
 from kubeproxy.config.complaint import Complaint, Form
+from kubeproxy.config.field import value_at
 from kubeproxy.config.flags import Flag, flags
 from kubeproxy.config.goliteral import quoted
+from kubeproxy.config.schema import KubeProxyConfig
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
@@ -94,10 +96,23 @@ def _remedy(words: Sequence[str]) -> str:
     return "flags begin with two dashes; see --help"
 
 
-def flag_texts(invocation: Invocation) -> tuple[tuple[str, str], ...]:
+#: flags that show what they came to; all others show what was given
+_SETTLED: Final = {
+    "detect-local-mode": "detectLocalMode",
+    "healthz-bind-address": "healthzBindAddress",
+    "hostname-override": "hostnameOverride",
+    "metrics-bind-address": "metricsBindAddress",
+    "nodeport-addresses": "nodePortAddresses",
+    "proxy-mode": "mode",
+}
+
+
+def flag_texts(invocation: Invocation, config: KubeProxyConfig) -> tuple[tuple[str, str], ...]:
     """Every flag and the command line's value of it, sorted, as /flagz and the log show them."""
-    return tuple((flag.name, _text(flag, invocation)) for flag in flags().values())
+    return tuple((flag.name, _text(flag, invocation, config)) for flag in flags().values())
 
 
-def _text(flag: Flag, invocation: Invocation) -> str:
-    return flag.kind.show(invocation.value(flag.name))
+def _text(flag: Flag, invocation: Invocation, config: KubeProxyConfig) -> str:
+    settled = flag.name in _SETTLED and not invocation.config
+    value = value_at(config, _SETTLED[flag.name]) if settled else invocation.value(flag.name)
+    return flag.kind.show(value)

@@ -38,7 +38,7 @@ def select_node_port_networks(entries: Sequence[str], family: str, node_ip: str)
     A family that no entry speaks of answers on all addresses. That is how it has always been, and surprises
     people who list networks of one family only: a warning at start tells them.
     """
-    texts = _expanded(entries, family, node_ip)
+    texts = expanded(entries, family, node_ip)
     networks = [network for text in texts if (network := parse_cidr(text)) is not None]
     mine = [network for network in networks if family_of(network) == family]
     if not mine or any(network.prefixlen == 0 for network in mine):
@@ -46,7 +46,8 @@ def select_node_port_networks(entries: Sequence[str], family: str, node_ip: str)
     return NodePortSelection(False, tuple(dict.fromkeys(str(network) for network in mine)))
 
 
-def _expanded(entries: Sequence[str], family: str, node_ip: str) -> Iterable[str]:
+def expanded(entries: Sequence[str], family: str, node_ip: str) -> Iterable[str]:
+    """The entries with the keywords replaced by the networks they mean in one family."""
     for entry in entries:
         if entry == PRIMARY:
             address = parse_ip(node_ip)

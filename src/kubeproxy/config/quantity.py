@@ -21,6 +21,21 @@ _ONE: Final = 10**9
 
 def canonical_quantity(text: str) -> str:
     """The same amount with the largest suffix that leaves a whole number, or a ValueError."""
+    negative, amount, suffix = _parsed(text)
+    sign = "-" if negative and amount else ""
+    if suffix in _BINARY and amount >= 1024 * _ONE and amount % _ONE == 0:
+        return sign + _with_binary_suffix(amount // _ONE)
+    return sign + _with_decimal_suffix(amount, exponent=len(suffix) > 1 and suffix not in _BINARY)
+
+
+def whole_bytes(text: str) -> int:
+    """An amount as a number, rounded up; what is less than nothing is nothing."""
+    negative, amount, _ = _parsed(text)
+    return 0 if negative else -(-amount // _ONE)
+
+
+def _parsed(text: str) -> tuple[bool, int, str]:
+    """Whether it is negative, the amount in billionths, and the suffix it was written with."""
     found = _QUANTITY.match(text)
     if found is None:
         raise ValueError(_RULE)
@@ -31,10 +46,7 @@ def canonical_quantity(text: str) -> str:
     else:
         power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
         amount = _scaled(digits, power - len(fraction))
-    sign = "-" if found["sign"] == "-" and amount else ""
-    if suffix in _BINARY and amount >= 1024 * _ONE and amount % _ONE == 0:
-        return sign + _with_binary_suffix(amount // _ONE)
-    return sign + _with_decimal_suffix(amount, exponent=len(suffix) > 1 and suffix not in _BINARY)
+    return found["sign"] == "-", amount, suffix
 
 
 def _scaled(digits: int, power: int) -> int:

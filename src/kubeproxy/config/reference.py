@@ -54,14 +54,33 @@ Sync periods and `masqueradeAll` count in the block of the mode in use: `nftable
 ipvs (but `iptables.masqueradeAll`), `iptables` for the others. A written file shows zero in the blocks
 that do not count.
 
-| Field | Type | Default | Flag | Modes | Meaning |
-|---|---|---|---|---|---|
+When the file changes, the proxy looks at it, says field by field what is different, and with
+`--config-reload=live` applies what "live" marks; everything else waits for the next start, see "When the file
+changes" below.
+
+| Field | Type | Default | Flag | Modes | Live | Meaning |
+|---|---|---|---|---|---|---|
 """
 _FLAGS: Final = """
 ## Flags
 
 | Flag | Type | Default | With `--config` | Sets | Meaning |
 |---|---|---|---|---|---|
+"""
+_RELOAD: Final = """
+## When the file changes
+
+`--config` names a file; its directory is watched, so that an editor's new file and the swapped links of a
+ConfigMap are noticed as well as writing in place. A file that cannot be used is told of, and changes nothing.
+What a usable one changes is told field by field. Then it is a matter of `--config-reload`:
+
+- `pending`: nothing until the next start. `kubeproxy_config_pending_changes` counts what waits, and
+  `/statusz` lists it.
+- `live`: what is marked "live" above is applied at once, and a change of `mode` by leaving and entering again
+  with the rules in place; the rest waits.
+- `exit`: the proxy ends with code 1, for something to start it again.
+
+`detectLocalMode` waits for the next start where it was or becomes `NodeCIDR`, since that waits for the Node.
 """
 _GATES: Final = """
 ## Feature gates
@@ -77,7 +96,7 @@ the ones that the proxy looks at:
 def reference() -> str:
     """The whole page."""
     parts = [_OPENING, _FIELDS, *map(_field, fields()), _FLAGS, *map(_flag, flags().values())]
-    return "".join([*parts, _GATES, *map(_gate, PROXY_GATES)])
+    return "".join([*parts, _RELOAD, _GATES, *map(_gate, PROXY_GATES)])
 
 
 def _field(field: Field) -> str:
@@ -85,9 +104,9 @@ def _field(field: Field) -> str:
     flag = f"`--{field.flag}`" if field.flag else ""
     modes = ", ".join(field.modes) or "all"
     when = _WHEN[field.when]
-    return _row(
-        f"`{field.path}`", field.kind.word, f"{when}`{default or NOTHING}`", flag, modes, field.meaning
-    )
+    live = "live" if field.live else ""
+    shown = f"{when}`{default or NOTHING}`"
+    return _row(f"`{field.path}`", field.kind.word, shown, flag, modes, live, field.meaning)
 
 
 def _flag(flag: Flag) -> str:

@@ -61,3 +61,5 @@ class Row(Struct, frozen=True):
     #: the flag counts even when a file is given
     beside_file: bool = False
     written: Written = Written.ALWAYS
+    #: a change of it can be applied to a proxy that runs
+    live: bool = False

@@ -54,10 +54,10 @@ class TextLogging(Block, frozen=True):
 
     splitStream: Annotated[bool, Row(
         "text: errors to stderr, the rest to stdout (alpha)", "log-text-split-stream",
-        beside_file=True, written=_IF_SET)] = False
+        beside_file=True, written=_IF_SET, live=True)] = False
     infoBufferSize: Annotated[str, Row(
         "text: bytes of info lines to collect before writing (alpha)", "log-text-info-buffer-size",
-        kind=kind.QUANTITY, beside_file=True)] = "0"
+        kind=kind.QUANTITY, beside_file=True, live=True)] = "0"
 
 
 class JSONLogging(Block, frozen=True):
@@ -65,10 +65,10 @@ class JSONLogging(Block, frozen=True):
 
     splitStream: Annotated[bool, Row(
         "json: errors to stderr, the rest to stdout (alpha)", "log-json-split-stream",
-        beside_file=True, written=_IF_SET)] = False
+        beside_file=True, written=_IF_SET, live=True)] = False
     infoBufferSize: Annotated[str, Row(
         "json: bytes of info lines to collect before writing (alpha)", "log-json-info-buffer-size",
-        kind=kind.QUANTITY, beside_file=True)] = "0"
+        kind=kind.QUANTITY, beside_file=True, live=True)] = "0"
 
 
 class LoggingOptions(Block, frozen=True):
@@ -79,15 +79,16 @@ class LoggingOptions(Block, frozen=True):
 class Logging(Block, frozen=True):
     group = Group.LOGGING
 
-    format: Annotated[str, Row("text or json", "logging-format", _FULL, beside_file=True)] = "text"
+    format: Annotated[str, Row("text or json", "logging-format", _FULL, beside_file=True, live=True)] = "text"
     flushFrequency: Annotated[Duration, Row(
         "longest time a log line may wait", "log-flush-frequency", _FULL, kind.FLUSH,
-        beside_file=True)] = parse_duration("5s")
+        beside_file=True, live=True)] = parse_duration("5s")
     verbosity: Annotated[int, Row(
-        "how much to log: 0 little, 2 changes, 4 details", "v", kind=kind.VERBOSITY, beside_file=True)] = 0
+        "how much to log: 0 little, 2 changes, 4 details", "v", kind=kind.VERBOSITY, beside_file=True,
+        live=True)] = 0
     vmodule: Annotated[tuple[VModuleItem, ...], Row(
         "verbosity of single source files", "vmodule", kind=kind.PATTERNS,
-        beside_file=True, written=_IF_SET)] = ()
+        beside_file=True, written=_IF_SET, live=True)] = ()
     options: LoggingOptions = LoggingOptions()
 
 
@@ -97,18 +98,19 @@ class IPTables(Block, frozen=True):
 
     masqueradeBit: Annotated[int, Row(
         "bit of the packet mark for traffic to masquerade, 0 to 31", "iptables-masquerade-bit",
-        _POINTER, modes=_CLASSIC)] = 14
+        _POINTER, modes=_CLASSIC, live=True)] = 14
     masqueradeAll: Annotated[bool, Row(
-        "masquerade all traffic to Services", "masquerade-all", group=Group.TRAFFIC, modes=_CLASSIC)] = False
+        "masquerade all traffic to Services", "masquerade-all", group=Group.TRAFFIC, modes=_CLASSIC,
+        live=True)] = False
     localhostNodePorts: Annotated[bool, Row(
         "let node ports answer on 127.0.0.1", "iptables-localhost-nodeports", _POINTER,
-        modes=("iptables",))] = True
+        modes=("iptables",), live=True)] = True
     syncPeriod: Annotated[Duration, Row(
         "pause before a failed sync is tried again (also in mode nftables)", "iptables-sync-period",
-        _FULL)] = parse_duration("30s")
+        _FULL, live=True)] = parse_duration("30s")
     minSyncPeriod: Annotated[Duration, Row(
         "shortest pause between two syncs (also in mode nftables)", "iptables-min-sync-period",
-        _FULL)] = parse_duration("1s")
+        _FULL, live=True)] = parse_duration("1s")
 
 
 class IPVS(Block, frozen=True):
@@ -116,10 +118,10 @@ class IPVS(Block, frozen=True):
     modes = ("ipvs",)
 
     syncPeriod: Annotated[Duration, Row(
-        "longest pause between two syncs", "ipvs-sync-period", _FULL)] = parse_duration("30s")
+        "longest pause between two syncs", "ipvs-sync-period", _FULL, live=True)] = parse_duration("30s")
     minSyncPeriod: Annotated[Duration, Row(
         "shortest pause between two syncs", "ipvs-min-sync-period",
-        flag_default=parse_duration("1s"))] = _ZERO
+        flag_default=parse_duration("1s"), live=True)] = _ZERO
     scheduler: Annotated[str, Row("balancing algorithm; none: rr", "ipvs-scheduler")] = ""
     excludeCIDRs: Annotated[tuple[str, ...], Row(
         "networks whose virtual servers belong to somebody else", "ipvs-exclude-cidrs")] = ()
@@ -138,12 +140,15 @@ class NFTables(Block, frozen=True):
     modes = ("nftables",)
 
     masqueradeBit: Annotated[int, Row(
-        "bit of the packet mark for traffic to masquerade, 0 to 31", "", _POINTER)] = 14
-    masqueradeAll: Annotated[bool, Row("masquerade all traffic to Services", "masquerade-all")] = False
+        "bit of the packet mark for traffic to masquerade, 0 to 31", "", _POINTER, live=True)] = 14
+    masqueradeAll: Annotated[bool, Row("masquerade all traffic to Services", "masquerade-all",
+        live=True)] = False
     syncPeriod: Annotated[Duration, Row(
-        "pause before a failed sync is tried again", "iptables-sync-period", _FULL)] = parse_duration("30s")
+        "pause before a failed sync is tried again", "iptables-sync-period", _FULL,
+        live=True)] = parse_duration("30s")
     minSyncPeriod: Annotated[Duration, Row(
-        "shortest pause between two syncs", "iptables-min-sync-period", _FULL)] = parse_duration("1s")
+        "shortest pause between two syncs", "iptables-min-sync-period", _FULL,
+        live=True)] = parse_duration("1s")
 
 
 class WinKernel(Block, frozen=True):
@@ -161,9 +166,11 @@ class DetectLocal(Block, frozen=True):
     group = Group.LOCAL
 
     bridgeInterface: Annotated[str, Row(
-        "with BridgeInterface: the bridge that pod traffic comes in on", "pod-bridge-interface")] = ""
+        "with BridgeInterface: the bridge that pod traffic comes in on", "pod-bridge-interface",
+        live=True)] = ""
     interfaceNamePrefix: Annotated[str, Row(
-        "with InterfaceNamePrefix: how the names of pod interfaces begin", "pod-interface-name-prefix")] = ""
+        "with InterfaceNamePrefix: how the names of pod interfaces begin", "pod-interface-name-prefix",
+        live=True)] = ""
 
 
 class Conntrack(Block, frozen=True):
@@ -203,12 +210,13 @@ class KubeProxyConfig(Block, frozen=True):
         kind.IP, Group.NODE)] = "0.0.0.0"
     healthzBindAddress: Annotated[str, Row(
         "where /healthz and /livez listen", "healthz-bind-address", _FULL,
-        kind.IP_PORT, Group.SERVERS)] = "0.0.0.0:10256"
+        kind.IP_PORT, Group.SERVERS, live=True)] = "0.0.0.0:10256"
     metricsBindAddress: Annotated[str, Row(
         "where /metrics, /proxyMode and /configz listen", "metrics-bind-address", _FULL,
-        kind.IP_PORT, Group.SERVERS)] = "127.0.0.1:10249"
+        kind.IP_PORT, Group.SERVERS, live=True)] = "127.0.0.1:10249"
     bindAddressHardFail: Annotated[bool, Row(
-        "exit if one of these addresses is taken", "bind-address-hard-fail", group=Group.SERVERS)] = False
+        "exit if one of these addresses is taken", "bind-address-hard-fail", group=Group.SERVERS,
+        live=True)] = False
     enableProfiling: Annotated[bool, Row(
         "offer debug pages beside the metrics", "profiling", group=Group.SERVERS)] = False
     showHiddenMetricsForVersion: Annotated[str, Row(
@@ -222,14 +230,14 @@ class KubeProxyConfig(Block, frozen=True):
     winkernel: WinKernel = WinKernel()
     detectLocalMode: Annotated[str, Row(
         "ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix", "detect-local-mode", _FULL,
-        group=Group.LOCAL)] = "ClusterCIDR"
+        group=Group.LOCAL, live=True)] = "ClusterCIDR"
     detectLocal: DetectLocal = DetectLocal()
     clusterCIDR: Annotated[str, Row(
         "with ClusterCIDR: the network of all pods, or one of each family as 'a,b'", "cluster-cidr",
-        group=Group.LOCAL)] = ""
+        group=Group.LOCAL, live=True)] = ""
     nodePortAddresses: Annotated[tuple[str, ...], Row(
         "where node ports answer: networks, or primary, localhost, all", "nodeport-addresses",
-        group=Group.TRAFFIC)] = ()
+        group=Group.TRAFFIC, live=True)] = ()
     oomScoreAdj: Annotated[int, Row(
         "the kernel's out-of-memory score for this process", "oom-score-adj", _POINTER,
         group=Group.NODE)] = -999

@@ -23,7 +23,12 @@ def plain_config(config: KubeProxyConfig) -> dict[str, Plain]:
 
 def write_config(config: KubeProxyConfig) -> str:
     """The file that reads back as this configuration: sorted, so that two of them can be compared by line."""
-    return "".join(f"{line}\n" for line in _lines(plain_config(config), ""))
+    return yaml_text(plain_config(config))
+
+
+def yaml_text(value: dict[str, Plain]) -> str:
+    """Plain values as Kubernetes' components write them: names sorted, quotes only where they are needed."""
+    return "".join(f"{line}\n" for line in _lines(value, ""))
 
 
 def _plain_block(block: type[Block], config: KubeProxyConfig, path: str) -> dict[str, Plain]:

@@ -15,6 +15,9 @@ _WORDS: Final[dict[str, Any]] = (
 )
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z", re.ASCII)
 _SEXAGESIMAL: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z", re.ASCII)
+_DAY: Final = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?(?:Z|[-+][0-9]{2}:[0-9]{2})?"
+_MOMENT: Final = re.compile(rf"{_DAY}(?:[Tt ]{_CLOCK})?\Z", re.ASCII)
 
 
 def plain_value(text: str) -> Any:
@@ -35,4 +38,5 @@ def plain_value(text: str) -> Any:
 
 def needs_quotes(text: str) -> bool:
     """Whether a reader, old ones included, would take the bare word for something other than text."""
-    return not isinstance(plain_value(text), str) or _SEXAGESIMAL.match(text) is not None
+    odd = _SEXAGESIMAL.match(text) or _MOMENT.match(text)
+    return odd is not None or not isinstance(plain_value(text), str)

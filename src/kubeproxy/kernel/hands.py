@@ -9,15 +9,16 @@ from typing import Any, Final
 
 from kubeproxy.kernel import netlink
 from kubeproxy.kernel.errors import KernelError
-from kubeproxy.kernel.files import read_sysctl, write_sysctl
+from kubeproxy.kernel.files import raise_parameter, read_sysctl, set_oom_score, write_sysctl
 from kubeproxy.kernel.processes import Flavour, Programs
 from kubeproxy.wire.conntrack import DeleteFlows, Flow
 from kubeproxy.wire.netlink import AF_INET, AF_INET6, WireError
 from kubeproxy.wire.nfacct import Counter, EnsureCounter
+from kubeproxy.wire.nfdelete import DeleteTable
 from kubeproxy.wire.op import Operation
 from kubeproxy.wire.restore import Restore, SavedTables
 from kubeproxy.wire.rtnetlink import LocalAddress
-from kubeproxy.wire.sysctl import Sysctl
+from kubeproxy.wire.sysctl import ModuleParameter, OOMScore, Sysctl
 
 #: the tables in which anything of ours may be
 TABLES: Final = ("mangle", "filter", "nat")
@@ -31,7 +32,10 @@ class Hands:
         self._hands: dict[type[Operation], Callable[[Any], object]] = {
             Restore: programs.restore,
             Sysctl: write_sysctl,
+            ModuleParameter: raise_parameter,
+            OOMScore: set_oom_score,
             EnsureCounter: lambda op: netlink.ensure_counter(op.name),
+            DeleteTable: netlink.delete_table,
             DeleteFlows: lambda op: netlink.delete_flows(op.flows),
         }
 

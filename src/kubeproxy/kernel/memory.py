@@ -8,16 +8,17 @@ import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from kubeproxy.kernel.files import refused_setting
+from kubeproxy.kernel.files import refused_parameter, refused_setting
 from kubeproxy.kernel.hands import TABLES
 from kubeproxy.kernel.memtables import Tables
 from kubeproxy.kernel.processes import Flavour
 from kubeproxy.wire.conntrack import DeleteFlows, Flow
 from kubeproxy.wire.nfacct import Counter, EnsureCounter
+from kubeproxy.wire.nfdelete import DeleteTable
 from kubeproxy.wire.op import Operation
 from kubeproxy.wire.restore import Restore, SavedTables
 from kubeproxy.wire.rtnetlink import LocalAddress
-from kubeproxy.wire.sysctl import Sysctl
+from kubeproxy.wire.sysctl import ModuleParameter, OOMScore, Sysctl
 
 
 class Memory:
@@ -30,13 +31,21 @@ class Memory:
     def __init__(self, flavour: Flavour = Flavour.NFT) -> None:
         self.counters: dict[str, Counter] = {}
         self.settings: dict[str, str] = {"net/ipv4/conf/all/route_localnet": "0"}
+        #: parameters of modules that are loaded: "nf_conntrack/hashsize"
+        self.parameters: dict[str, int] = {}
+        self.oom_score = 0
+        #: nf_tables tables beside those of iptables, by family and name
+        self.foreign_tables: set[tuple[int, str]] = set()
         self.flows: list[Flow] = []
         self.addresses_held: list[LocalAddress] = []
         self.tables = {ipv6: Tables(ipv6, flavour, self.counters) for ipv6 in (False, True)}
         self._hands: dict[type[Operation], Callable[[Any], object]] = {
             Restore: self._restore,
             Sysctl: self._set,
+            ModuleParameter: self._raise,
+            OOMScore: self._set_oom_score,
             EnsureCounter: self._ensure_counter,
+            DeleteTable: lambda op: self.foreign_tables.discard((op.family, op.name)),
             DeleteFlows: lambda op: self.delete_flows(op.flows),
         }
 
@@ -84,6 +93,15 @@ class Memory:
         if op.path not in self.settings:
             raise refused_setting(op.path, errno.ENOENT, op.value)
         self.settings[op.path] = op.value
+
+    def _raise(self, op: ModuleParameter) -> None:
+        name = f"{op.module}/{op.name}"
+        if name not in self.parameters:
+            raise refused_parameter(op, errno.ENOENT)
+        self.parameters[name] = max(self.parameters[name], op.at_least)
+
+    def _set_oom_score(self, op: OOMScore) -> None:
+        self.oom_score = op.adjust
 
     def _ensure_counter(self, op: EnsureCounter) -> None:
         self.counters.setdefault(op.name, Counter(op.name, 0, 0))

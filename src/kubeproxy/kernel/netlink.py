@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from kubeproxy.kernel.errors import KernelError
-from kubeproxy.wire import conntrack, nfacct, nfquery, rtnetlink
+from kubeproxy.wire import conntrack, nfacct, nfdelete, nfquery, rtnetlink
 from kubeproxy.wire.conntrack import Flow
 from kubeproxy.wire.netlink import (
     Ack,
@@ -29,6 +29,7 @@ from kubeproxy.wire.netlink import (
     read_ack,
 )
 from kubeproxy.wire.nfacct import Counter
+from kubeproxy.wire.nfdelete import DeleteTable
 from kubeproxy.wire.nfquery import BaseRule, Chain
 from kubeproxy.wire.rtnetlink import LocalAddress
 
@@ -257,6 +258,17 @@ def base_chain_jumps(family: int, table: str, chain: str) -> tuple[BaseRule, ...
 def chain(family: int, table: str, name: str) -> Chain | None:
     """One nf_tables chain, or None when it or its table does not exist."""
     return _ask_if_exists(nfquery.chain_request(family, table, name), nfquery.read_chain)
+
+
+def delete_table(op: DeleteTable) -> bool:
+    """Whether there was such a table; a kernel without nf_tables has none."""
+    with NetlinkSocket(Protocol.NETFILTER) as netlink:
+        for request, ack in netlink.order([nfdelete.delete_table_request(op)]):
+            if ack.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.EAFNOSUPPORT, errno.EINVAL):
+                return False
+            if ack.errno:
+                raise _refused(request, ack)
+    return True
 
 
 def generation() -> int:

@@ -17,16 +17,15 @@ from msgspec import Struct
 from kubeproxy.kernel.atwork import at_work, claimed
 from kubeproxy.kernel.child import Child
 from kubeproxy.kernel.errors import Busy, KernelError, TooLarge
+from kubeproxy.kernel.rights import needed
 from kubeproxy.wire.restore import Refusal, Restore, read_refusal
 
 _VERSION: Final = re.compile(r"v(\d+(?:\.\d+)+)")
 _WAIT: Final = ("-w", "5")
 _REMEMBERED: Final = 256
-_CAPABILITY: Final = "CAP_NET_ADMIN is needed"
+_FORBIDDEN: Final = ("Permission denied", "Operation not permitted")
 _TOO_LARGE: Final = "Message too long"
 _REMEDIES: Final = {
-    "Permission denied": _CAPABILITY,
-    "Operation not permitted": _CAPABILITY,
     # In a user namespace the program may not make itself a larger buffer.
     _TOO_LARGE: "raise the sysctl net.core.wmem_max of the host",
 }
@@ -37,6 +36,13 @@ class Flavour(StrEnum):
 
     NFT = "nft"
     LEGACY = "legacy"
+
+
+#: the legacy programs talk to the kernel over a raw socket
+_RIGHTS: Final = {
+    Flavour.NFT: ("CAP_NET_ADMIN",),
+    Flavour.LEGACY: ("CAP_NET_ADMIN", "CAP_NET_RAW"),
+}
 
 
 class Outcome(Struct, frozen=True):
@@ -88,7 +94,7 @@ class Programs:
         outcome = self.run(self.name(ipv6), [*_WAIT, "-t", table, "-S", chain, "1"])
         if outcome.status in (0, 1):
             return outcome.status == 0
-        raise _refused(self.name(ipv6), read_refusal(outcome.status, outcome.words))
+        raise self._refused(self.name(ipv6), read_refusal(outcome.status, outcome.words))
 
     def restore(self, op: Restore) -> None:
         """One payload, streamed as it is made; KernelError names the line where the program does."""
@@ -103,7 +109,7 @@ class Programs:
             child.write(op.payload)
             status = child.wait()
             if status:
-                raise _refused(program, read_refusal(status, child.words()))
+                raise self._refused(program, read_refusal(status, child.words()))
 
     def writing(self, ipv6: bool) -> bool:
         """Whether somebody's restore is at work: one of ours, or of another proxy, which may be gone."""
@@ -138,8 +144,9 @@ class Programs:
         while len(self._ended) > _REMEMBERED:
             self.children.discard(self._ended.popleft())
 
-
-def _refused(program: str, refusal: Refusal) -> KernelError:
-    kind = Busy if refusal.busy else TooLarge if _TOO_LARGE in refusal.text else KernelError
-    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in refusal.text), "")
-    return kind(program, refusal.text, remedy=remedy, line=refusal.line)
+    def _refused(self, program: str, refusal: Refusal) -> KernelError:
+        kind = Busy if refusal.busy else TooLarge if _TOO_LARGE in refusal.text else KernelError
+        remedy = next((remedy for words, remedy in _REMEDIES.items() if words in refusal.text), "")
+        if any(words in refusal.text for words in _FORBIDDEN):
+            remedy = needed(*_RIGHTS[self.flavour])
+        return kind(program, refusal.text, remedy=remedy, line=refusal.line)

@@ -26,7 +26,11 @@ class Canary:
     """One family's."""
 
     def __init__(
-        self, guard: Guard, places: Sequence[Place], exists: Callable[[Family, Place], bool], period: float
+        self,
+        guard: Guard,
+        places: Sequence[Place],
+        exists: Callable[[Family, Place], bool],
+        period: Callable[[], float],
     ) -> None:
         self._guard, self._places, self._exists, self._period = guard, places, exists, period
         #: it was put there by a sync, so that it can be missed
@@ -34,7 +38,7 @@ class Canary:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self._period)
+            await asyncio.sleep(self._period())
             if self._placed and not self._guard.syncing and await self._gone(self._places[0]):
                 await self._until_all_gone()
                 self._guard.noticed(Damage(("the canary is gone",), grave=True))

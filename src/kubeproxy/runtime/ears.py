@@ -24,7 +24,10 @@ def iptables_drift(proxy: Proxy, machine: LinuxMachine) -> Drift:
         family: Guard(family, wheel.doubt, proxy.metrics.drift) for family, wheel in proxy.wheels.items()
     }
     exists = _Existence(machine)
-    period = proxy.config.sync_period.seconds
+
+    def period() -> float:
+        return proxy.config.sync_period.seconds
+
     canaries = [Canary(guard, ours.CANARIES, exists, period) for guard in guards.values()]
     return Drift(guards, (_ear(proxy, machine, guards), *canaries))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kubeproxy.runtime.metrics import Metric, Sample, number
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 

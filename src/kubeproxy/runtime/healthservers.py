@@ -51,12 +51,14 @@ class HealthServers:
     def __init__(self, hosts: Callable[[], Sequence[str]], healthy: Callable[[], bool]) -> None:
         #: where to listen: "0.0.0.0" or "::" for everywhere, or single addresses
         self._hosts, self._healthy = hosts, healthy
+        #: where they listen
+        self._at: tuple[str, ...] = ()
         self._servers: dict[ServiceName, HealthServer] = {}
         self._failed: dict[ServiceName, HealthPort] = {}
 
     async def apply(self, changes: dict[ServiceName, HealthPort | None]) -> None:
         """Ports that are gone close before others open: a number may have moved to another Service."""
-        todo = {**self._failed, **changes}
+        todo = {**await self._moved(), **self._failed, **changes}
         self._failed = {}
         for service, state in todo.items():
             server = self._servers.get(service)
@@ -67,6 +69,16 @@ class HealthServers:
             if state is not None:
                 await self._set(service, state)
 
+    async def _moved(self) -> dict[ServiceName, HealthPort]:
+        """Those that have to be opened anew, because the addresses to listen on are others."""
+        hosts = tuple(self._hosts())
+        if hosts == self._at:
+            return {}
+        self._at = hosts
+        states = {service: server.state for service, server in self._servers.items()}
+        await self.close()
+        return states
+
     async def _set(self, service: ServiceName, state: HealthPort) -> None:
         server = self._servers.get(service)
         if server is not None:
@@ -74,7 +86,7 @@ class HealthServers:
             return
         server = HealthServer(state, self._healthy)
         try:
-            await server.open(self._hosts())
+            await server.open(self._at)
         except OSError as error:
             self._failed[service] = state
             log.folded(

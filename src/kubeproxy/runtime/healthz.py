@@ -27,6 +27,10 @@ class Health:
         self._timeout, self._clock = timeout, clock
         self._pulses: dict[Family, Pulse] = {}
 
+    def allow(self, timeout: float) -> None:
+        """From now on a sync may take this long."""
+        self._timeout = timeout
+
     def started(self, family: Family) -> None:
         self._pulses[family] = Pulse(time.time_ns())
 

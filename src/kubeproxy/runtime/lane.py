@@ -48,6 +48,7 @@ class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
         self.changes = FamilyChanges()
         self.quarantine: dict[PortName, Quarantined] = {}
         self.redecide_all = False
+        self._restyle = False
         #: what each ServicePort does not get because an older Service has it; said once
         self.lost: dict[PortName, tuple[Lost, ...]] = {}
 
@@ -65,11 +66,18 @@ class Lane(Generic[RulesetT, KnownT, ReadT_contra]):
         self.next_node = node
         return node != self.node
 
+    def mark_with(self, bit: int) -> bool:
+        """Another bit of the mark from the next sync on; true when it is another one."""
+        if changed := self.backend.mark_with(bit):
+            self._restyle = True
+        return changed
+
     def _settle_node(self) -> None:
         """At the start of a sync: an address that nothing asks for must not set everything in motion."""
         node, before = self.next_node, self.node
-        if node == before:
+        if node == before and not self._restyle:
             return
+        self._restyle = False
         self.redecide_all |= replace(before, addresses=node.addresses) != node
         self.node = node
         self.pending |= set(self.backend.restyle(self.wanted, node))

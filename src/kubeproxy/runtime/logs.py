@@ -1,17 +1,21 @@
-"""What we tell the operator: klog's lines, as text or JSON, on stderr.
+"""What we tell the operator: klog's lines, on stderr unless they are to be split.
 
 Pure code does not log; it returns reasons, and the loop says them here.
 """
 
-import json
-import os
+import asyncio
+import atexit
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Final, TextIO
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from typing import TextIO
 
-_NAME_OF_LEVEL: Final = {"I": "info", "W": "warning", "E": "error"}
+from kubeproxy.config.filevalue import VModuleItem
+from kubeproxy.config.quantity import whole_bytes
+from kubeproxy.config.schema import Logging
+from kubeproxy.runtime.loglines import Entry, json_line, text_line
 
 
 class Folding:
@@ -33,17 +37,55 @@ class Folding:
         return kept
 
 
-class Log:
-    """One stream of lines. `v` is the verbosity a line needs to be said."""
+class Details:
+    """Which source files are to say more than the others."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream
+    def __init__(self, items: Sequence[VModuleItem] = ()) -> None:
+        self._items = items
+        self._levels: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def level(self, file: str) -> int:
+        """A pattern with a slash is held against the path, another against the name; both without .py."""
+        if file not in self._levels:
+            path = PurePath(file).with_suffix("")
+            matches = (
+                item.verbosity
+                for item in self._items
+                if fnmatchcase(str(path) if "/" in item.filePattern else path.name, item.filePattern)
+            )
+            self._levels[file] = next(matches, 0)
+        return self._levels[file]
+
+
+class Log:
+    """All lines of this process. `v` is the verbosity a line needs to be said."""
+
+    def __init__(self) -> None:
         self.verbosity = 0
-        self.json = False
+        self._json = self._split = False
+        self._details = Details()
         self._folding = Folding()
+        self._waiting: list[str] = []
+        self._held = self._room = 0
+        self._every = 5.0
+
+    def configure(self, logging: Logging) -> None:
+        """From now on lines look and go as the configuration says; it may say so again while we run."""
+        self.flush()
+        self.verbosity, self._json = logging.verbosity, logging.format == "json"
+        self._details = Details(logging.vmodule)
+        options = logging.options.json if self._json else logging.options.text
+        self._split = options.splitStream
+        self._room = whole_bytes(options.infoBufferSize) if self._split else 0
+        self._every = logging.flushFrequency.seconds
+        atexit.unregister(self.flush)
+        atexit.register(self.flush)
 
     def info(self, message: str, /, *, v: int = 0, **keys: object) -> None:
-        if v <= self.verbosity:
+        if v <= self.verbosity or self._details:
             self._say("I", message, keys, v)
 
     def warning(self, message: str, /, **keys: object) -> None:
@@ -52,58 +94,66 @@ class Log:
     def error(self, message: str, /, err: object = None, **keys: object) -> None:
         self._say("E", message, ({} if err is None else {"err": err}) | keys)
 
+    def bare(self, line: str, *, v: int = 0) -> None:
+        """A line without quotes, for scripts that know it so."""
+        if v <= self.verbosity or self._details:
+            self._say("I", line, {}, v, bare=True)
+
     def folded(self, say: Callable[..., None], message: str, /, **keys: object) -> None:
         """A line that may repeat without end: said once a minute, with the count of what was left out."""
-        key = json.dumps([message, *map(str, keys.values())])
+        key = "\0".join([message, *map(str, keys.values())])
         kept = self._folding.admit(key, time.monotonic())
         if kept is not None:
             say(message, **keys, **({"repeated": kept} if kept else {}))
 
-    def _say(self, level: str, message: str, keys: dict[str, object], v: int = 0) -> None:
-        line = self._json(level, message, keys, v) if self.json else self._text(level, message, keys)
-        print(line, file=self._stream or sys.stderr, flush=True)
+    def flush(self) -> None:
+        """Write what was collected."""
+        waiting, self._waiting, self._held = self._waiting, [], 0
+        if waiting:
+            _write(sys.stdout, "".join(waiting))
 
-    def _text(self, level: str, message: str, keys: dict[str, object]) -> str:
-        now = time.time()
-        stamp = time.strftime("%m%d %H:%M:%S", time.localtime(now))
-        head = f"{level}{stamp}.{int(now % 1 * 1e6):06d} {os.getpid():7d} {_caller()}] {json.dumps(message)}"
-        return head + "".join(f" {key}={_text_value(value)}" for key, value in keys.items())
+    async def flush_regularly(self) -> None:
+        """Until cancelled: no line waits longer than the operator allows."""
+        while True:
+            await asyncio.sleep(self._every)
+            self.flush()
 
-    def _json(self, level: str, message: str, keys: dict[str, object], v: int) -> str:
-        record: dict[str, object] = {"ts": round(time.time() * 1000, 3), "caller": _caller(), "msg": message}
-        if level != "E":
-            record["v"] = v
-        if level == "W":
-            record["level"] = _NAME_OF_LEVEL[level]
-        return json.dumps(record | {key: _json_value(value) for key, value in keys.items()})
+    def _say(
+        self, level: str, message: str, keys: dict[str, object], v: int = 0, *, bare: bool = False
+    ) -> None:
+        file, line = _caller()
+        if v > self.verbosity and v > self._details.level(file):
+            return
+        entry = Entry(level, message, keys, v, time.time(), file, line, bare)
+        text = f"{json_line(entry) if self._json else text_line(entry)}\n"
+        if not self._split or level == "E":
+            _write(sys.stderr, text)
+        elif self._held + len(text) > self._room:
+            self._waiting.append(text)
+            self.flush()
+        else:
+            self._waiting.append(text)
+            self._held += len(text)
 
 
-def _caller() -> str:
-    """file:line of whoever logs: the first frame outside this file."""
+def _write(stream: TextIO, text: str) -> None:
+    """Who reads the log may go away; a node must not lose its proxy for that."""
+    try:
+        try:
+            stream.write(text)
+        except UnicodeError:
+            stream.write(text.encode("ascii", "backslashreplace").decode())
+        stream.flush()
+    except (OSError, ValueError):
+        pass
+
+
+def _caller() -> tuple[str, int]:
+    """Whoever logs: the first frame outside this file."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
-def _text_value(value: object) -> str:
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
-    if isinstance(value, list | tuple | set | frozenset):
-        return json.dumps([str(item) for item in value], ensure_ascii=False)
-    text = str(value)
-    if "\n" in text:
-        indented = "\n".join(f"\t{line}" for line in text.rstrip("\n").split("\n"))
-        return f"<\n{indented}\n >"
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _json_value(value: object) -> object:
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_json_value(item) for item in value]
-    return str(value)
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 log = Log()

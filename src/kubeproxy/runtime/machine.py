@@ -66,6 +66,9 @@ class LinuxMachine:
             return True
         return bool(legacy_tables(AF_INET6 if ipv6 else AF_INET))
 
+    def sysctl(self, path: str) -> str | None:
+        return self.hands.sysctl(path)
+
     def addresses(self) -> tuple[LocalAddress, ...]:
         return self.hands.addresses()
 

@@ -226,6 +226,12 @@ class Metrics:
         self.quarantined = self._gauge(
             "quarantined_service_ports", "Service ports the kernel refused and that are withheld", _FAMILY
         )
+        self.config_pending = self._gauge(
+            "config_pending_changes", "Fields the configuration file changed that wait for the next start"
+        )
+        self.config_changes = self._counter(
+            "config_changes_total", "Times the configuration file changed, by what became of it", ("result",)
+        )
         self.drift = self._counter(
             "drift_repairs_total", "Times the kernel's rules were changed by somebody else", _FAMILY
         )

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from kubeproxy.api.node import Node
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.model.changed import Counts
 from kubeproxy.model.identity import Family
@@ -14,6 +15,7 @@ from kubeproxy.runtime.drift import Drift
 from kubeproxy.runtime.followup import FollowUp
 from kubeproxy.runtime.healthservers import HealthServers
 from kubeproxy.runtime.healthz import Health
+from kubeproxy.runtime.host import check_consistency
 from kubeproxy.runtime.lane import Lane
 from kubeproxy.runtime.metrics import Metrics
 from kubeproxy.runtime.nodewatch import eligible, health_hosts, node_view
@@ -43,15 +45,17 @@ class Machine(Kernel, Protocol):
     def delete_flows(self, flows: Iterable[Flow]) -> int: ...
 
 
+def pace_of(config: KubeProxyConfig) -> Pace:
+    return Pace(config.min_sync_period.seconds, config.sync_period.seconds, HOUR)
+
+
 class Wheel:
     """One family's lane, and what turns with it."""
 
     def __init__(self, proxy: "Proxy", family: Family, backend: AnyBackend) -> None:
         self.proxy, self.family = proxy, family
         self.lane = Lane(family, backend, proxy.view(family))
-        config = proxy.config
-        pace = Pace(config.min_sync_period.seconds, config.sync_period.seconds, HOUR)
-        self.runner = Runner(pace, self.turn)
+        self.runner = Runner(pace_of(proxy.config), self.turn)
         self.servers = HealthServers(lambda: health_hosts(self.lane.node), lambda: proxy.health.healthy)
         machine = proxy.machine
         self.followup = FollowUp(
@@ -134,6 +138,8 @@ class Proxy:
         )
         self.metrics = Metrics()
         self.health = Health(2 * config.sync_period.seconds)
+        #: what of our Node to work with, given what was heard: that, unless somebody knows better
+        self.believe: Callable[[Node | None], Node | None] = lambda heard: heard
         self._addresses = machine.addresses()
         self.wheels = {family: Wheel(self, family, backend) for family, backend in backends.items()}
         #: notices what others do to our rules; unless somebody gives it ears, nothing
@@ -145,12 +151,15 @@ class Proxy:
         return self.tracker.synced(NEEDED)
 
     @property
+    def node(self) -> Node | None:
+        return self.believe(self.tracker.node(self.node_name))
+
+    @property
     def eligible(self) -> bool:
-        return eligible(self.tracker.node(self.node_name))
+        return eligible(self.node)
 
     def view(self, family: Family) -> NodeView:
-        node = self.tracker.node(self.node_name)
-        return node_view(self.config, self.node_name, family, node, self._addresses)
+        return node_view(self.config, self.node_name, family, self.node, self._addresses)
 
     async def run(self) -> None:
         """Until cancelled; a defect in any part ends all of it, and whoever supervises starts it again."""
@@ -175,6 +184,8 @@ class Proxy:
                 self._recorder.record(reading.changes, time.monotonic() - started)
             was_ready = self.ready
             self.tracker.hear(reading.changes)
+            if self.ready and not was_ready:
+                check_consistency(self.config, self.node, self.wheels)
             if self.ready:
                 # Before everything is known nothing is taken: the tracker lets cancel out what does.
                 self._hand_on(first=not was_ready)
@@ -198,6 +209,16 @@ class Proxy:
         metrics.endpoint_changes_pending.inc(sum(count.pending_slices for count in counts))
         metrics.service_changes.advance_to(sum(count.service_events for count in counts))
         metrics.endpoint_changes.advance_to(sum(count.slice_events for count in counts))
+
+    def configure(self, config: KubeProxyConfig) -> None:
+        """Another configuration from now on, as far as one can change under way."""
+        self.config = config
+        self.health.allow(2 * config.sync_period.seconds)
+        for wheel in self.wheels.values():
+            wheel.runner.follow(pace_of(config))
+            if wheel.lane.mark_with(config.masquerade_bit):
+                wheel.ask()
+        self.node_changed()
 
     def addresses_changed(self) -> None:
         self._addresses = self.machine.addresses()

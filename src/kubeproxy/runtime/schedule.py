@@ -60,6 +60,11 @@ class Runner:
         self._run = run
         self._wake = asyncio.Event()
 
+    def follow(self, pace: Pace) -> None:
+        """Another pace from now on, also for the run that is being waited for."""
+        self.timetable.pace = pace
+        self._wake.set()
+
     def ask(self) -> None:
         """Asking again before the run begins changes nothing."""
         self.timetable.ask()

@@ -1,18 +1,20 @@
-"""What must be so before the first rule: usable families, loopback routing, counters."""
+"""What iptables mode needs before the first rule: usable families, loopback routing, counters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+from kubeproxy.api.node import Node
 from kubeproxy.backends.iptables.backend import IPTables
 from kubeproxy.backends.iptables.dialect import Facts
 from kubeproxy.backends.iptables.names import INVALID_COUNTER, LOOPBACK_COUNTER
 from kubeproxy.config.schema import KubeProxyConfig
 from kubeproxy.kernel.errors import KernelError
 from kubeproxy.model.identity import Family
+from kubeproxy.runtime.host import change
 from kubeproxy.runtime.logs import log
 from kubeproxy.runtime.machine import LinuxMachine
 from kubeproxy.runtime.metrics import Observed
-from kubeproxy.runtime.nodewatch import addresses_of_node, node_view
+from kubeproxy.runtime.nodewatch import node_view
 from kubeproxy.wire.nfacct import EnsureCounter
 from kubeproxy.wire.sysctl import Sysctl
 
@@ -20,12 +22,31 @@ _ROUTE_LOOPBACK = Sysctl("net/ipv4/conf/all/route_localnet", "1")
 _LIBERAL = "net/netfilter/nf_conntrack_tcp_be_liberal"
 
 
-def iptables_backends(config: KubeProxyConfig, machine: LinuxMachine) -> dict[Family, IPTables]:
-    """One backend for each family this host can do; what is missing is said, or ends the start."""
-    families = usable_families(machine, Family(addresses_of_node(config, None).primary))
-    loopback = node_view(config, "", Family.IPV4, None, ()).loopback_node_ports
+def usable_families(machine: LinuxMachine, primary: Family) -> list[Family]:
+    """Both where the host can, whatever the node's own addresses are; the primary one at least."""
+    found = [family for family in Family if _usable(machine, family)]
+    if primary not in found:
+        said = f'no support for primary IP family "{primary}"' if found else "is not available on this host"
+        remedy = "load the kernel's iptables modules, or give the node an address of the other family"
+        raise KernelError("iptables", said, remedy=remedy)
+    stack = "dual-stack" if len(found) == len(Family) else "single-stack"
+    log.info(f"kube-proxy running in {stack} mode", primary=primary.value)
+    return found
+
+
+def prepare_iptables(
+    config: KubeProxyConfig, machine: LinuxMachine, families: Collection[Family], node: Node | None
+) -> None:
+    """The settings this mode needs, which take more rights than its rules do."""
+    loopback = node_view(config, "", Family.IPV4, node, ()).loopback_node_ports
     if Family.IPV4 in families and loopback:
-        machine.commit([_ROUTE_LOOPBACK])
+        change(machine, _ROUTE_LOOPBACK)
+
+
+def iptables_backends(
+    config: KubeProxyConfig, machine: LinuxMachine, families: Iterable[Family]
+) -> dict[Family, IPTables]:
+    """One backend for each family this host can do."""
     facts = observed(machine)
     return {
         family: IPTables(
@@ -38,23 +59,9 @@ def iptables_backends(config: KubeProxyConfig, machine: LinuxMachine) -> dict[Fa
     }
 
 
-def usable_families(machine: LinuxMachine, primary: Family) -> list[Family]:
-    """Both where the host can, whatever the node's own addresses are; the primary one at least."""
-    found = [family for family in Family if _usable(machine, family)]
-    if primary not in found:
-        raise KernelError(
-            "iptables",
-            f'no support for primary IP family "{primary}"',
-            remedy="load the kernel's iptables modules, or give the node an address of the other family",
-        )
-    stack = "dual-stack" if len(found) == len(Family) else "single-stack"
-    log.info(f"kube-proxy running in {stack} mode", primary=primary.value)
-    return found
-
-
 def _usable(machine: LinuxMachine, family: Family) -> bool:
-    if family is Family.IPV6 and not _kernel_has_ipv6(machine):
-        log.info("No kernel support for family", ipFamily=family.value)
+    if family is Family.IPV6 and (lack := _lack_of_ipv6(machine)):
+        log.info(lack, ipFamily=family.value)
         return False
     try:
         usable = machine.programs.usable(family is Family.IPV6)
@@ -66,9 +73,12 @@ def _usable(machine: LinuxMachine, family: Family) -> bool:
     return usable
 
 
-def _kernel_has_ipv6(machine: LinuxMachine) -> bool:
-    disabled = machine.hands.sysctl("net/ipv6/conf/all/disable_ipv6")
-    return Path("/proc/net/if_inet6").exists() and disabled != "1"
+def _lack_of_ipv6(machine: LinuxMachine) -> str:
+    """Why the kernel does no IPv6, or "" when it does."""
+    if not Path("/proc/net/if_inet6").exists():
+        return "No kernel support for family"
+    disabled = machine.sysctl("net/ipv6/conf/all/disable_ipv6") == "1"
+    return "Kernel support disabled for family" if disabled else ""
 
 
 def counter_metrics(machine: LinuxMachine) -> list[Observed]:
@@ -103,7 +113,7 @@ def counter_metrics(machine: LinuxMachine) -> list[Observed]:
 
 def observed(machine: LinuxMachine) -> Facts:
     """What the kernel and its programs can, as far as it shapes rules."""
-    liberal = machine.hands.sysctl(_LIBERAL)
+    liberal = machine.sysctl(_LIBERAL)
     return Facts(
         liberal=liberal not in (None, "0"),
         counts_invalid=_has_counter(machine, INVALID_COUNTER),

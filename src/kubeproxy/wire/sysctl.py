@@ -1,4 +1,4 @@
-"""Kernel settings below /proc/sys: a path and a text."""
+"""Settings that are files: the kernel's below /proc/sys, a module's parameters, and this process's own."""
 
 from kubeproxy.wire.op import Operation
 
@@ -8,3 +8,17 @@ class Sysctl(Operation, frozen=True):
 
     path: str
     value: str
+
+
+class ModuleParameter(Operation, frozen=True):
+    """Give a number that a module works with at least this value; a larger one stays."""
+
+    module: str
+    name: str
+    at_least: int
+
+
+class OOMScore(Operation, frozen=True):
+    """How willingly the kernel kills this process when memory is short: -1000 never, 1000 first."""
+
+    adjust: int

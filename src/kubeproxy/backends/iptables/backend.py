@@ -62,6 +62,11 @@ class IPTables:
             wanted.put(name, fragment_of(fragment.routes, dialect, large=fragment.large))
         return list(wanted.fragments)
 
+    def mark_with(self, bit: int) -> bool:
+        changed = bit != self.masquerade_bit
+        self.masquerade_bit = bit
+        return changed
+
     def adopt(self, read: SavedTables, wanted: Ruleset) -> tuple[Known, set[PortName]]:
         known = adopt(read, wanted)
         return known, pending(known, wanted)
