@@ -1,5 +1,7 @@
 """A bound that is broken must be seen, or the figures protect nothing."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from benchmarks.figures import Figure, size_wanted, tell
@@ -54,3 +56,13 @@ def test_the_size_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIZE", "1000x10")
     with pytest.raises(SystemExit, match="SIZE=1000x10: write a number of Services, such as 1000"):
         size_wanted()
+
+
+def test_what_cannot_be_measured_is_said_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    def figures() -> Iterator[Figure]:
+        yield Figure("start", 1.0, "s")
+        raise FileNotFoundError(2, "No such file or directory", "iptables-legacy")
+
+    assert tell("legacy", figures()) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[2] == "could not be measured: [Errno 2] No such file or directory: 'iptables-legacy'"
