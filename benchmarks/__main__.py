@@ -13,8 +13,8 @@ from pathlib import Path
 
 from benchmarks.figures import scene
 
-#: what runs by itself but measures nothing: this file, and the maker of clusters
-ASIDE = frozenset({"__main__", "cluster"})
+#: what runs only when it is named: this file, the maker of clusters, and what takes too long
+ASIDE = frozenset({"__main__", "cluster", "churn"})
 
 
 def names() -> list[str]:

@@ -104,12 +104,12 @@ class Measured:
         lines = Path(f"/proc/{self.child.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
-    def quiet(self) -> None:
-        """Wait until it has come to rest: what follows a sync is not in the log."""
+    def quiet(self, seconds: float = 0.3) -> None:
+        """Wait until it has come to rest for so long: what follows a sync is not in the log."""
         before = -1.0
-        while (now := self.cpu()) - before > 0.015:
+        while (now := self.cpu()) - before > max(0.015, 0.01 * seconds):
             before = now
-            time.sleep(0.3)
+            time.sleep(seconds)
 
     def stop(self) -> None:
         self.child.send_signal(signal.SIGTERM)
@@ -129,10 +129,10 @@ def fresh(flavour: str) -> Iterator[Namespace]:
 
 
 @contextlib.contextmanager
-def measured(ns: Namespace, home: Path, source: str) -> Iterator[Measured]:
+def measured(ns: Namespace, home: Path, source: str, settings: str = CONFIG) -> Iterator[Measured]:
     """The daemon in a namespace, until the block is left."""
     config = home / "config.yaml"
-    config.write_text(CONFIG)
+    config.write_text(settings)
     running = Measured(ns, [source, f"--config={config}"])
     try:
         yield running
