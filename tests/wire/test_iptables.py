@@ -242,3 +242,8 @@ WORDS = [
 @given(st.lists(st.sampled_from(WORDS), max_size=14))
 def test_any_row_of_known_words_is_read_or_refused(words):
     read_or_refused(" ".join(words))
+
+
+def test_a_match_without_a_name_is_refused():
+    with pytest.raises(WireError, match="without a name"):
+        parse_rule('-A C -m "" 10.0.0.1')

@@ -102,7 +102,7 @@ def rule_from(chain: str, words: list[str], line: str) -> Rule:
         if option in ("-j", "-g"):
             target = _target(_value(rest, word, line), tuple(rest), option == "-g", line)
         elif option == "-m":
-            modules.append(_value(rest, word, line))
+            modules.append(_value(rest, word, line) or _nameless(line))
         elif option in _HEADS:
             matches += _head(option, _value(rest, word, line), negated, line)
         elif (module := _owner(option, modules, matches)) is not None:
@@ -185,6 +185,10 @@ def _match_words(matches: Iterable[Match]) -> Iterator[str]:
             yield from ("-m", _quoted(module)) if module else ()
         said.add(match.option)
         yield from (str(match),) if match.value or match.option else ()
+
+
+def _nameless(line: str) -> str:
+    raise bad(line, "a match without a name")
 
 
 def bad(line: str, problem: str) -> WireError:
