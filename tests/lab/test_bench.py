@@ -7,7 +7,7 @@ import pytest
 from benchmarks.cluster import churn, cluster
 from benchmarks.daemon import fresh
 from benchmarks.floor import Dictation, Hand
-from benchmarks.proxy import Bench
+from benchmarks.proxy import GROUP, GROUPS, ROUNDS, Bench, above
 from kubeproxy.wire.restore import Restore
 
 SERVICES, ENDPOINTS = 3, 10
@@ -37,5 +37,12 @@ def test_start_and_changes_are_measured(tmp_path: Path) -> None:
     bench = Bench("nft", SERVICES, tmp_path)
     ours, floor = bench.start()
     assert 0 < floor.wall < ours.wall and 0 < floor.cpu < ours.cpu < 10 and 10 < ours.resident < 80
-    change = bench.change(ours)
-    assert 0 < change.floor.cpu < 1 and 0 < change.ours.wall < 5 and change.idle >= 0
+    changes = bench.change(ours)
+    assert (len(changes.cpus), len(changes.walls)) == (ROUNDS * GROUPS, ROUNDS * GROUPS * GROUP)
+    assert all(0 < floor < 1 for _, floor in changes.cpus) and all(0 < wall < 5 for wall, _ in changes.walls)
+    assert above(changes.walls)[1] > 0
+
+
+def test_what_is_above_the_floor_is_compared_pair_by_pair() -> None:
+    """A slow moment of the machine meets both of a pair."""
+    assert above([(1.25, 1.0), (5.5, 5.0), (1.5, 1.25), (9.0, 1.0)]) == (1.5, 1.125)
